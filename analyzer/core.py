@@ -1,0 +1,116 @@
+"""The nouns of the analyzer: the frozen shapes that its rooms hand to each other.
+
+No behaviour beyond small properties, and no I/O. Ranges are half-open; the unit is in the name.
+`None` is always "not known", never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+type TokenIds = NDArray[np.int32]
+"""Shape (tokens,), vocabulary ids as the server's tokenizer gives them."""
+
+type Outcome = Literal["done", "eof", "error_event", "reset", "client_gone", "stopped", "open"]
+"""How an exchange ended, as the report says it; `eof` is a stream that stopped without its end mark."""
+
+type Verdict = Literal["exact", "mismatch", "unchecked"]
+type CacheVerdict = Literal["exact", "server_less", "server_more", "not_reported"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A run of text that came from one field: [char_start, char_end) of the text it lies in.
+
+    `path` is the JSON path in the request body (`messages[3].content`), `path_char` the offset in
+    that field's string of the run's first character. Where `exact` is False the run came from the
+    field, but its characters cannot be counted off one by one.
+    """
+
+    char_start: int
+    char_end: int
+    path: str
+    path_char: int
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """The server's own counts, in tokens, whatever spelling it used; None where it said nothing."""
+
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a response said, read from its body whether it streamed or not.
+
+    `prompt_token_ids` and `generated_ids` hold one entry per prompt or choice where the server sent
+    ids (`return_token_ids`), and are empty where it did not.
+    """
+
+    outcome: Outcome
+    usage: Usage = Usage()
+    prompt_token_ids: tuple[tuple[int, ...], ...] = ()
+    generated_ids: tuple[tuple[int, ...], ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """One prompt of a request body, normalised as the server normalises it before rendering.
+
+    Exactly one of three is given: `messages` (for a chat template), `text` (a raw prompt) or
+    `token_ids`. The strings inside `messages`, `tools` and `text` may be `Sourced` (they then know
+    their JSON path); they compare and render like plain ones.
+    `head_count` is the number of leading system and developer messages.
+    """
+
+    dialect: str
+    prompt_index: int
+    messages: tuple[Mapping[str, Any], ...] = ()
+    tools: tuple[Mapping[str, Any], ...] | None = None
+    text: str | None = None
+    token_ids: tuple[int, ...] | None = None
+    template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    add_generation_prompt: bool = True
+    continue_final_message: bool = False
+    add_special_tokens: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """The token ids of one prompt and where they came from.
+
+    `source` names who made the ids (`wire`, `server`, `tokenize`, or a local renderer's name).
+    `text` is the rendered prompt where a local renderer made it, else None.
+    """
+
+    token_ids: TokenIds
+    source: str
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """The first place where a prompt leaves its parent's.
+
+    `token` and `block` are indices in both prompts; `path` is the field of this request's body, or
+    of the parent's where this one lacks it, or `template`; `char` the offset in that field's string
+    (None where it cannot be counted). `before` and `after` are the parent's and this prompt's text
+    from that place on, cut short.
+    """
+
+    token: int
+    block: int
+    path: str
+    char: int | None
+    before: str
+    after: str

@@ -1,0 +1,1 @@
+"""The room that listens: mitmproxy in reverse mode, in front of one server."""

@@ -1,0 +1,116 @@
+"""The shapes that cross from the proxy to the store and from the store to the analyzer.
+
+Nothing here reads or writes; a body is what crossed the wire, after redaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+type Headers = tuple[tuple[str, str], ...]
+
+type Ended = Literal["open", "complete", "reset", "client_gone", "stopped"]
+"""How the transport ended. `open`: no end was ever seen; `stopped`: the proxy was told to stop.
+
+Whether a complete response was also a whole answer (`[DONE]`, an error event) is for the analyzer
+to say: the proxy understands HTTP and nothing else.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A piece of a response as it arrived: where it ends in the body, and when it came.
+
+    `byte_end` counts bytes of the response body as sent on the wire; `at_ns` is monotonic
+    nanoseconds since the request's first byte.
+    """
+
+    byte_end: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A message body: its decoded bytes, and what was lost on the way to them.
+
+    `content` has its Content-Encoding removed and its secrets replaced. `wire_length` (bytes) and
+    `wire_sha256` (hex) are of the bytes that crossed the wire. `problem` says why `content` is not
+    all of it (an encoding that could not be undone), else None. `secrets` counts replacements by kind.
+    """
+
+    content: bytes = b""
+    wire_length: int = 0
+    wire_sha256: str = ""
+    problem: str | None = None
+    secrets: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and what came back, as read from a capture.
+
+    `started_at_ns` is wall-clock nanoseconds since the epoch; `ttft_ns` and `duration_ns` are
+    monotonic, from the request's first byte; None where the moment never came. `status` is None
+    where no response head arrived.
+    """
+
+    id: int
+    started_at_ns: int
+    method: str
+    path: str
+    query: str
+    request_headers: Headers
+    request: Body
+    status: int | None
+    response_headers: Headers
+    response: Body
+    chunks: tuple[Chunk, ...]
+    ttft_ns: int | None
+    duration_ns: int | None
+    ended: Ended
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSeen:
+    """A complete request, handed over by the proxy: raw bytes, nothing redacted yet.
+
+    `key` joins it to the ResponseSeen that follows; it is unique within one run of the proxy.
+    """
+
+    key: str
+    started_at_ns: int
+    method: str
+    path: str
+    query: str
+    headers: Headers
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseSeen:
+    """The end of an exchange: whatever came back, and how it ended."""
+
+    key: str
+    status: int | None
+    headers: Headers
+    body: bytes
+    chunks: tuple[Chunk, ...]
+    ttft_ns: int | None
+    duration_ns: int | None
+    ended: Ended
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFact:
+    """What the upstream answered when asked what it is: one answer of one path.
+
+    `status` is None where it could not be asked; `body` is then the reason.
+    """
+
+    at_ns: int
+    path: str
+    status: int | None
+    body: bytes
