@@ -1,0 +1,162 @@
+"""The mitmproxy addon: streams every exchange through and records those of known endpoints.
+
+It understands HTTP and nothing above it, and it writes nothing: records go to the recorder's queue.
+mitmproxy logs and swallows what a hook raises, so each hook that records counts its own failures.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import uuid4
+
+from mitmproxy.connection import ConnectionState
+from mitmproxy.http import Headers, HTTPFlow, Response
+
+from proxy.recorder import Recorder
+from proxy.tee import Tee
+from store.records import Ended, RequestSeen, ResponseSeen
+from store.records import Headers as HeaderPairs
+
+RECORDED_PATHS = frozenset(
+    {"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"},
+)
+WEBSOCKET_HINT = (
+    b"This proxy records HTTP only. Turn WebSockets off in the client"
+    b" (Codex: supports_websockets = false in its model provider) and it will use HTTP.\n"
+)
+
+
+@dataclass(slots=True)
+class Live:
+    """An exchange on its way: what has been seen of it so far. Times are monotonic nanoseconds."""
+
+    key: str
+    path: str
+    started_at_ns: int
+    started_ns: int
+    response_tee: Tee
+    request_saved: bool = False
+
+
+def _counted(hook: Callable[[LocalityAddon, HTTPFlow], None]) -> Callable[[LocalityAddon, HTTPFlow], None]:
+    """Turn an exception in a hook into a counted loss: mitmproxy would only log it."""
+
+    @functools.wraps(hook)
+    def guarded(self: LocalityAddon, flow: HTTPFlow) -> None:
+        try:
+            hook(self, flow)
+        except Exception as error:
+            self.recorder.lose(flow.id, f"{hook.__name__}: {type(error).__name__}: {error}")
+
+    return guarded
+
+
+class LocalityAddon:
+    """Records exchanges of known endpoints; passes everything else through."""
+
+    def __init__(self, recorder: Recorder, *, path_prefix: str = "") -> None:
+        self.recorder = recorder
+        self.path_prefix = path_prefix
+        self.live: dict[str, Live] = {}
+
+    @_counted
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        """Decide whether to record; a body that is not recorded streams through."""
+        if flow.request.headers.get("upgrade", "").lower() == "websocket":
+            flow.response = Response.make(426, WEBSOCKET_HINT, {"content-type": "text/plain"})
+            return
+        path, _, _ = flow.request.path.partition("?")
+        if flow.request.method == "POST" and path.rstrip("/") in RECORDED_PATHS:
+            # Held whole, not streamed: a refused upstream would otherwise leave no body to show.
+            self._begin(flow)
+        else:
+            flow.request.stream = True
+        if self.path_prefix:
+            flow.request.path = self.path_prefix + flow.request.path
+
+    @_counted
+    def request(self, flow: HTTPFlow) -> None:
+        """The request is complete: queue it, so that a killed proxy leaves what it saw."""
+        if live := self.live.get(flow.id):
+            self._save_request(flow, live)
+
+    def responseheaders(self, flow: HTTPFlow) -> None:
+        """Stream every response: an event stream that is held back is an agent that times out."""
+        if flow.response is not None:
+            live = self.live.get(flow.id)
+            flow.response.stream = live.response_tee if live else True
+
+    @_counted
+    def response(self, flow: HTTPFlow) -> None:
+        """The response came to its end."""
+        self._finish(flow, "complete", None)
+
+    @_counted
+    def error(self, flow: HTTPFlow) -> None:
+        """The exchange broke off: the client went, or the upstream did."""
+        client_gone = not flow.client_conn.state & ConnectionState.CAN_READ
+        message = flow.error.msg if flow.error else None
+        self._finish(flow, "client_gone" if client_gone else "reset", message)
+
+    def stop(self) -> None:
+        """Mark what is still in flight as cut off by the proxy's own end."""
+        for live in list(self.live.values()):
+            self._save_end(live, None, "stopped", "the proxy was stopped")
+        self.live.clear()
+
+    def _begin(self, flow: HTTPFlow) -> None:
+        now = time.monotonic_ns()
+        self.live[flow.id] = Live(
+            key=uuid4().hex,
+            path=flow.request.path,
+            started_at_ns=time.time_ns(),
+            started_ns=now,
+            response_tee=Tee(now),
+        )
+
+    def _save_request(self, flow: HTTPFlow, live: Live) -> None:
+        live.request_saved = True
+        path, _, query = live.path.partition("?")
+        self.recorder.put(
+            RequestSeen(
+                key=live.key,
+                started_at_ns=live.started_at_ns,
+                method=flow.request.method,
+                path=path.rstrip("/"),
+                query=query,
+                headers=_pairs(flow.request.headers),
+                body=flow.request.raw_content or b"",
+            )
+        )
+
+    def _finish(self, flow: HTTPFlow, ended: Ended, message: str | None) -> None:
+        live = self.live.pop(flow.id, None)
+        if live is None:
+            return
+        if not live.request_saved:  # an answer, or the end, came before the whole request
+            self._save_request(flow, live)
+        self._save_end(live, flow.response, ended, message)
+
+    def _save_end(self, live: Live, response: Response | None, ended: Ended, message: str | None) -> None:
+        tee = live.response_tee
+        self.recorder.put(
+            ResponseSeen(
+                key=live.key,
+                status=response.status_code if response else None,
+                headers=_pairs(response.headers) if response else (),
+                body=tee.body or (response.raw_content if response else None) or b"",
+                chunks=tee.chunks,
+                ttft_ns=tee.first_ns,
+                duration_ns=time.monotonic_ns() - live.started_ns,
+                ended=ended,
+                error=message,
+            )
+        )
+
+
+def _pairs(headers: Headers) -> HeaderPairs:
+    """Header fields in wire order, duplicates kept."""
+    return tuple((name, value) for name, value in headers.items(multi=True))

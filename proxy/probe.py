@@ -1,0 +1,47 @@
+"""Asks an upstream what it is, before the first request and once more when it first answers.
+
+It draws no conclusions: what came back is kept as it came, and the analyzer reads it.
+"""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+from store.records import ServerFact
+
+PROBE_PATHS = ("/version", "/v1/models", "/metrics")
+TIMEOUT_SECONDS = 2.0
+MAX_ANSWER_BYTES = 4 * 2**20
+KEPT_METRICS = (b"vllm:cache_config_info", b"vllm:prefix_cache_", b"vllm:prompt_tokens", b"vllm:num_preemptions")
+"""Of `/metrics`, only what tells about the cache: the page is long, and repeats itself at every probe."""
+
+
+def probe(upstream: str) -> tuple[ServerFact, ...]:
+    """Ask all paths at once; takes at most about `TIMEOUT_SECONDS`, and never raises."""
+    with ThreadPoolExecutor(len(PROBE_PATHS)) as pool:
+        return tuple(pool.map(lambda path: _ask(upstream, path), PROBE_PATHS))
+
+
+def _ask(upstream: str, path: str) -> ServerFact:
+    status: int | None = None
+    try:
+        with urllib.request.urlopen(upstream + path, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+            status, body = answer.status, answer.read(MAX_ANSWER_BYTES)
+    except urllib.error.HTTPError as error:
+        status, body = error.code, error.read(2000)
+        error.close()
+    except (OSError, ValueError) as error:
+        body = str(getattr(error, "reason", error)).encode()
+    if path == "/metrics" and status == 200:
+        body = b"\n".join(line for line in body.splitlines() if line.startswith(KEPT_METRICS))
+    return ServerFact(at_ns=time.time_ns(), path=path, status=status, body=body)
+
+
+def unreachable(facts: tuple[ServerFact, ...]) -> str | None:
+    """Why no path could be asked at all, or None where at least one gave an HTTP answer."""
+    if any(fact.status is not None for fact in facts):
+        return None
+    return facts[0].body.decode(errors="replace")

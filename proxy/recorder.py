@@ -1,0 +1,122 @@
+"""The bounded queue between the proxy's event loop and the one thread that writes.
+
+It never blocks the caller and never raises into it: what cannot be kept is counted. It knows nothing of
+SQLite; the sink it is given does.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from store.records import RequestSeen, ResponseSeen, ServerFact
+
+QUEUE_ITEMS = 10_000
+QUEUE_BYTES = 512 * 2**20
+"""Half a gigabyte of bodies waiting for the disk; beyond that, records are dropped and counted."""
+
+
+class Sink(Protocol):
+    """Where records go: `store.db.Capture`, or a stand-in in tests."""
+
+    def save_request(self, seen: RequestSeen) -> None:
+        """Write a request in state `open`."""
+
+    def save_response(self, seen: ResponseSeen) -> None:
+        """Finish the exchange that the request opened."""
+
+    def save_facts(self, facts: Sequence[ServerFact]) -> None:
+        """Keep what the upstream said of itself."""
+
+
+type Record = RequestSeen | ResponseSeen | tuple[ServerFact, ...]
+
+
+class Recorder:
+    """Hands records to the writer thread, and counts what was recorded and what was lost."""
+
+    def __init__(self, sink: Sink, *, items: int = QUEUE_ITEMS, nbytes: int = QUEUE_BYTES) -> None:
+        self._sink = sink
+        self._queue: queue.Queue[Record | None] = queue.Queue(items)
+        self._room = nbytes
+        self._lock = threading.Lock()
+        self._lost: set[str] = set()
+        self.recorded = 0
+        self._complained = False
+        self._thread = threading.Thread(target=self._write, name="locality-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def lost(self) -> int:
+        """Exchanges of which at least a part could not be kept."""
+        return len(self._lost)
+
+    def put(self, record: Record) -> None:
+        """Queue a record; returns at once. A full queue or a dead writer loses it, and counts it."""
+        size = _size(record)
+        with self._lock:
+            accepted = self._thread.is_alive() and self._room >= size
+            self._room -= size if accepted else 0
+        if not accepted:
+            self._lose(record, "the writer is behind or has stopped")
+            return
+        try:
+            self._queue.put_nowait(record)
+        except queue.Full:
+            self._give_back(size)
+            self._lose(record, "the queue is full")
+
+    def lose(self, key: str, why: str) -> None:
+        """Count an exchange that never became a record."""
+        self._lost.add(key)
+        self._complain(why)
+
+    def close(self, timeout: float = 60.0) -> None:
+        """Write what is queued and end the thread; whatever is left after `timeout` seconds is lost."""
+        self._queue.put(None)
+        self._thread.join(timeout)
+        while not self._queue.empty():
+            if (record := self._queue.get_nowait()) is not None:
+                self._lose(record, "the proxy stopped before it could be written")
+
+    def _write(self) -> None:
+        while (record := self._queue.get()) is not None:
+            try:
+                self._save(record)
+            except Exception as error:  # the thread must outlive any one record
+                self._lose(record, f"{type(error).__name__}: {error}")
+            finally:
+                self._give_back(_size(record))
+
+    def _save(self, record: Record) -> None:
+        match record:
+            case RequestSeen():
+                self._sink.save_request(record)
+            case ResponseSeen():
+                if record.key not in self._lost:  # its request is not there to be finished
+                    self._sink.save_response(record)
+                    self.recorded += 1
+            case _:
+                self._sink.save_facts(record)
+
+    def _give_back(self, size: int) -> None:
+        with self._lock:
+            self._room += size
+
+    def _lose(self, record: Record, why: str) -> None:
+        key = record.key if isinstance(record, RequestSeen | ResponseSeen) else "server facts"
+        self.lose(key, why)
+
+    def _complain(self, why: str) -> None:
+        if not self._complained:
+            self._complained = True
+            print(f"locality: a record was lost ({why}); traffic goes on, losses are counted", file=sys.stderr)
+
+
+def _size(record: Record) -> int:
+    if isinstance(record, RequestSeen | ResponseSeen):
+        return len(record.body) + 1024
+    return sum(len(fact.body) for fact in record)

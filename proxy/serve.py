@@ -1,0 +1,170 @@
+"""Runs the proxy: mitmproxy's reverse mode in this process, from the first accept to the last record.
+
+The only file that assembles mitmproxy; what an exchange is, and how it is kept, is for the other files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from mitmproxy import options
+from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig
+from mitmproxy.master import Master
+
+from proxy.addon import LocalityAddon
+from proxy.probe import probe, unreachable
+from proxy.recorder import Recorder, Sink
+from proxy.sessions import signals_set
+
+GRACE_SECONDS = 5.0
+"""How long exchanges in flight may still finish after the proxy was told to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """Where requests go: `origin` is scheme://host:port, `prefix` the path it lives under ('' or '/x')."""
+
+    origin: str
+    prefix: str
+
+    @property
+    def url(self) -> str:
+        """The base under which the server's own paths (`/v1/...`) begin."""
+        return self.origin + self.prefix
+
+    @classmethod
+    def parse(cls, url: str) -> Upstream:
+        """Read a base URL. A closing `/v1` is left off: agents send it themselves.
+
+        Raises ValueError with the expected form.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not a server address; give one like http://127.0.0.1:8000")
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        prefix = parts.path.rstrip("/").removesuffix("/v1")
+        return cls(origin=f"{parts.scheme}://{host}:{port}", prefix=prefix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What one run of the proxy kept and lost, in exchanges."""
+
+    recorded: int
+    lost: int
+
+
+class _Console(logging.Handler):
+    """Collects mitmproxy's errors while it starts; afterwards they concern single connections."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+type Session = Callable[[str], Awaitable[None]]
+"""What the proxy serves: called with its base URL once connections are accepted; its end is the proxy's."""
+
+
+def serve(upstream: Upstream, sink: Sink, *, listen: tuple[str, int], session: Session) -> Counts:
+    """Serve until `session` ends; returns what was kept and lost.
+
+    `listen` is (host, port); port 0 takes a free one. Raises OSError when the address cannot be bound.
+    """
+    return asyncio.run(_Proxy(upstream, sink, listen, session).run())
+
+
+class _Proxy:
+    def __init__(self, upstream: Upstream, sink: Sink, listen: tuple[str, int], session: Session) -> None:
+        self.upstream = upstream
+        self.listen = listen
+        self.session = session
+        self.recorder = Recorder(sink)
+        self.addon = LocalityAddon(self.recorder, path_prefix=upstream.prefix)
+
+    async def run(self) -> Counts:
+        """The whole life of the proxy, in order."""
+        await self._introduce()
+        # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
+        with tempfile.TemporaryDirectory(prefix="locality-") as confdir, _startup_errors() as errors:
+            master = self._assemble(confdir)
+            running = asyncio.create_task(master.run())
+            try:
+                await self.session(await self._listening(master, running, errors.messages))
+                await self._drain()
+            finally:
+                master.shutdown()
+                await running
+                self.addon.stop()
+                await asyncio.to_thread(self.recorder.close)
+        return Counts(recorded=self.recorder.recorded, lost=self.recorder.lost)
+
+    async def _introduce(self) -> None:
+        facts = await asyncio.to_thread(probe, self.upstream.url)
+        self.recorder.put(facts)
+        if reason := unreachable(facts):
+            print(
+                f"locality: {self.upstream.url} does not answer ({reason});"
+                " requests will get 502 until it does. Is the server up, and is this its address?",
+                file=sys.stderr,
+            )
+
+    def _assemble(self, confdir: str) -> Master:
+        host, port = self.listen
+        master = Master(options.Options(confdir=confdir))
+        master.addons.add(
+            core.Core(),
+            disable_h2c.DisableH2C(),
+            proxyserver.Proxyserver(),
+            next_layer.NextLayer(),
+            tlsconfig.TlsConfig(),
+            self.addon,
+        )
+        master.options.update(
+            mode=[f"reverse:{self.upstream.origin}"],
+            listen_host=host,
+            listen_port=port,
+            # Eager would answer a refused upstream by closing the client's connection without a word.
+            connection_strategy="lazy",
+        )
+        return master
+
+    async def _listening(self, master: Master, running: asyncio.Task[None], errors: list[str]) -> str:
+        servers = master.addons.get("proxyserver")
+        while not (addresses := servers.listen_addrs()):
+            if errors or running.done():
+                raise OSError(errors[0] if errors else "the proxy ended before it listened")
+            await asyncio.sleep(0.01)
+        host, port = addresses[0][:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def _drain(self) -> None:
+        with signals_set(hurry := asyncio.Event()):
+            deadline = time.monotonic() + GRACE_SECONDS
+            while self.addon.live and time.monotonic() < deadline and not hurry.is_set():
+                await asyncio.sleep(0.02)
+
+
+@contextlib.contextmanager
+def _startup_errors() -> Iterator[_Console]:
+    console = _Console()
+    root = logging.getLogger()
+    root.addHandler(console)
+    try:
+        yield console
+    finally:
+        root.removeHandler(console)
+
+
