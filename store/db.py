@@ -1,0 +1,265 @@
+"""A capture: the exchanges of a proxy run and the facts about its server, in one database.
+
+It interprets no body; a capture belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, Row, Select, select, tuple_
+
+from store import audit, blobs, engine, migrations, rows, tables, timings
+from store.audit import Counts, Damage
+from store.door import CleanMessage, Door
+from store.engine import CaptureError
+from store.records import Exchange, RequestSeen, ResponseSeen, ServerFact
+from store.vault import SALT_BYTES, Fingerprint, Vault
+
+POLICIES = ("secrets",)
+"""The redaction policies a capture can be created with."""
+
+_PAGE = 64
+
+__all__ = ["POLICIES", "Capture", "CaptureError", "Counts", "Damage"]
+
+
+class Capture:
+    """A capture file, for writing (`create_or_open`) or reading (`open`); close it, or use `with`."""
+
+    def __init__(self, database: Engine, *, redaction: str, door: Door | None) -> None:
+        self._engine = database
+        self._redaction = redaction
+        self._door = door
+        self._ids: dict[str, int] = {}
+        self._writer = blobs.BlobWriter()
+        self._reader = blobs.BlobReader()
+
+    @classmethod
+    def create_or_open(cls, target: str, *, redaction: str) -> Self:
+        """Open `target`, a path or SQLAlchemy URL, for writing; a missing file is created with mode 0600.
+
+        Raise ValueError for a policy not in POLICIES, CaptureError where `target` cannot be used.
+        """
+        if redaction not in POLICIES:
+            raise ValueError(f"unknown redaction policy {redaction!r}; use one of: {', '.join(POLICIES)}")
+        database = engine.open_for_writing(target)
+        try:
+            with database.begin() as connection:
+                engine.check_version(connection, engine.shown(target), writing=True)
+                migrations.migrate(connection)
+                settings = _settings(connection, redaction)
+                vault = Vault(bytes.fromhex(settings["salt"]), _fingerprints(connection))
+            if settings["redaction"] != redaction:
+                raise CaptureError(
+                    f"{engine.shown(target)} was started with redaction {settings['redaction']!r}; "
+                    "go on with that, or choose another path"
+                )
+        except BaseException:
+            database.dispose()
+            raise
+        return cls(database, redaction=redaction, door=Door(vault))
+
+    @classmethod
+    def open(cls, target: str) -> Self:
+        """Open an existing capture for reading, also while a proxy writes it.
+
+        Raise CaptureError where it is missing, not a capture, or of another version.
+        """
+        database = engine.open_for_reading(target)
+        try:
+            with database.connect() as connection:
+                engine.check_version(connection, engine.shown(target), writing=False)
+                settings = _read_settings(connection)
+        except BaseException:
+            database.dispose()
+            raise
+        return cls(database, redaction=settings["redaction"], door=None)
+
+    @property
+    def redaction(self) -> str:
+        """Return the policy the capture was created with."""
+        return self._redaction
+
+    def close(self) -> None:
+        """Close the database; a writer first moves its log into the file."""
+        if self._door is not None:
+            engine.checkpoint(self._engine)
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def save_request(self, seen: RequestSeen) -> int:
+        """Write a request in state `open` and return its exchange id; raise ValueError for a used key."""
+        if seen.key in self._ids:
+            raise ValueError(f"request key {seen.key!r} is already open")
+        head, message = self._checked_door().request(seen)
+        with self._transaction() as connection:
+            values = self._store(connection, "request", head.path, message)
+            result = connection.execute(
+                tables.exchange.insert().values(
+                    started_at_ns=seen.started_at_ns,
+                    method=head.method,
+                    path=head.path,
+                    query=head.query,
+                    ended="open",
+                    **values,
+                )
+            )
+        assert result.inserted_primary_key is not None
+        self._ids[seen.key] = int(result.inserted_primary_key[0])
+        return self._ids[seen.key]
+
+    def save_response(self, seen: ResponseSeen) -> int:
+        """Finish the exchange of `seen.key` and return its id; raise KeyError where it is not open."""
+        if seen.key not in self._ids:
+            raise KeyError(f"no open exchange has the key {seen.key!r}: save its request first")
+        exchange_id = self._ids[seen.key]
+        door = self._checked_door()
+        message = door.response(seen)
+        error = None if seen.error is None else door.text(seen.error)
+        mine = tables.exchange.c.id == exchange_id
+        with self._transaction() as connection:
+            path = connection.execute(select(tables.exchange.c.path).where(mine)).scalar_one()
+            values = self._store(connection, "response", path, message)
+            connection.execute(
+                tables.exchange.update()
+                .where(mine)
+                .values(
+                    status=seen.status,
+                    chunks=timings.pack(seen.chunks),
+                    ttft_ns=seen.ttft_ns,
+                    duration_ns=seen.duration_ns,
+                    ended=seen.ended,
+                    error=error,
+                    **values,
+                )
+            )
+        del self._ids[seen.key]
+        return exchange_id
+
+    def save_facts(self, facts: Sequence[ServerFact]) -> None:
+        """Write what the server answered about itself."""
+        door = self._checked_door()
+        clean = [(fact, door.text(fact.path), door.fact(fact)) for fact in facts]
+        with self._transaction() as connection:
+            for fact, path, body in clean:
+                blob_id = self._writer.put(connection, f"fact {path}", body)
+                connection.execute(
+                    tables.fact.insert().values(at_ns=fact.at_ns, path=path, status=fact.status, body=blob_id)
+                )
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """Yield every exchange in the order of their start; ValueError where a body is damaged."""
+        key = tuple_(tables.exchange.c.started_at_ns, tables.exchange.c.id)
+        query = (
+            select(tables.exchange)
+            .order_by(tables.exchange.c.started_at_ns, tables.exchange.c.id)
+            .limit(_PAGE)
+        )
+        page = self._rows(query)
+        while page:
+            for row in page:
+                with self._engine.connect() as connection:
+                    exchange = rows.read_exchange(connection, self._reader, row)
+                yield exchange
+            # By key, not in one long query: that would keep the writer's log from being taken up.
+            page = self._rows(query.where(key > (page[-1].started_at_ns, page[-1].id)))
+
+    def exchange(self, exchange_id: int) -> Exchange:
+        """Return one exchange; raise KeyError where there is none of this id."""
+        found = self._rows(select(tables.exchange).where(tables.exchange.c.id == exchange_id))
+        if not found:
+            raise KeyError(f"the capture has no exchange {exchange_id}")
+        with self._engine.connect() as connection:
+            return rows.read_exchange(connection, self._reader, found[0])
+
+    def facts(self) -> list[ServerFact]:
+        """Return every fact in the order they were written."""
+        with self._engine.connect() as connection:
+            return [
+                ServerFact(
+                    at_ns=row.at_ns,
+                    path=row.path,
+                    status=row.status,
+                    body=self._reader.get(connection, row.body),
+                )
+                for row in connection.execute(select(tables.fact).order_by(tables.fact.c.id)).all()
+            ]
+
+    def counts(self) -> Counts:
+        """Return how much the capture holds."""
+        with self._engine.connect() as connection:
+            return audit.counts(connection)
+
+    def verify(self) -> Iterator[Damage]:
+        """Read every stored byte string back and hash it; yield those that disagree."""
+        with self._engine.connect() as connection:
+            damages = audit.damages(connection)
+        yield from damages
+
+    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        with self._engine.connect() as connection:
+            return connection.execute(query).all()
+
+    def _checked_door(self) -> Door:
+        if self._door is None:
+            raise ValueError("this capture is open for reading; use Capture.create_or_open to write")
+        return self._door
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        vault = self._checked_door().vault
+        try:
+            with self._engine.begin() as connection:
+                for item in vault.unsaved:
+                    connection.execute(
+                        tables.secret.insert().values(
+                            number=item.number, kind=item.kind, fingerprint=item.digest
+                        )
+                    )
+                yield connection
+        except BaseException:
+            # What was not committed must not serve as a predecessor.
+            self._writer.forget()
+            raise
+        vault.unsaved.clear()
+
+    def _store(self, connection: Connection, side: str, path: str, message: CleanMessage) -> dict[str, Any]:
+        ids = {}
+        for part, content in (("headers", message.headers), ("content", message.body.content)):
+            column = tables.exchange.c[f"{side}_{part}"]
+            stream = f"{column.name} {path}"
+            if not self._writer.knows(stream):
+                same = select(column).where(tables.exchange.c.path == path, column.is_not(None))
+                latest = connection.scalars(
+                    same.order_by(tables.exchange.c.id.desc()).limit(blobs.RECENT)
+                ).all()
+                self._writer.load(connection, self._reader, stream, latest[::-1])
+            ids[part] = self._writer.put(connection, stream, content)
+        return rows.body_values(side, headers=ids["headers"], content=ids["content"], body=message.body)
+
+
+def _settings(connection: Connection, redaction: str) -> dict[str, str]:
+    found = _read_settings(connection)
+    if not found:
+        found = {"redaction": redaction, "salt": secrets.token_hex(SALT_BYTES)}
+        for name, value in found.items():
+            connection.execute(tables.capture.insert().values(name=name, value=value))
+    return found
+
+
+def _read_settings(connection: Connection) -> dict[str, str]:
+    return {row.name: row.value for row in connection.execute(select(tables.capture))}
+
+
+def _fingerprints(connection: Connection) -> list[Fingerprint]:
+    found = connection.execute(select(tables.secret)).all()
+    return [Fingerprint(number=row.number, kind=row.kind, digest=row.fingerprint) for row in found]

@@ -1,0 +1,77 @@
+"""The one way in: every string and body is decoded and redacted here before `db` may write it.
+
+It opens no file; new fingerprints wait in the vault until the caller has written them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from store import encodings, heads
+from store.records import Body, Headers, RequestSeen, ResponseSeen, ServerFact
+from store.redact import Redactor
+from store.vault import Vault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanHead:
+    """A request line without its credentials."""
+
+    method: str
+    path: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanMessage:
+    """One side of an exchange without its secrets: its headers as JSON, and its body."""
+
+    headers: bytes
+    body: Body
+
+
+class Door:
+    """Redacts by the policy `secrets`, learning credentials from headers and queries as they pass."""
+
+    def __init__(self, vault: Vault) -> None:
+        self.vault = vault
+        self._redactor = Redactor(vault)
+
+    def request(self, seen: RequestSeen) -> tuple[CleanHead, CleanMessage]:
+        """Return a request without its secrets; what its head gives away is searched for in its body."""
+        headers = heads.headers(self._redactor, seen.headers)
+        query = heads.query(self._redactor, seen.query)
+        head = CleanHead(method=self.text(seen.method), path=self.text(seen.path), query=_storable(query))
+        return head, self._message(headers, seen.headers, seen.body)
+
+    def response(self, seen: ResponseSeen) -> CleanMessage:
+        """Return a response without its secrets."""
+        return self._message(heads.headers(self._redactor, seen.headers), seen.headers, seen.body)
+
+    def fact(self, fact: ServerFact) -> bytes:
+        """Return a fact's body without its secrets."""
+        return self._redactor.body(fact.body)[0]
+
+    def text(self, text: str) -> str:
+        """Return a path or a message without its secrets."""
+        return _storable(self._redactor.text(text))
+
+    def _message(self, clean: Headers, seen: Headers, wire: bytes) -> CleanMessage:
+        codings = [value for name, value in seen if name.lower() == "content-encoding"]
+        content, problem = encodings.decode(wire, ", ".join(codings))
+        content, secrets = self._redactor.body(content)
+        body = Body(
+            content=content,
+            wire_length=len(wire),
+            wire_sha256=hashlib.sha256(wire).hexdigest(),
+            problem=problem,
+            secrets=secrets,
+        )
+        return CleanMessage(headers=json.dumps(clean, separators=(",", ":")).encode(), body=body)
+
+
+def _storable(text: str) -> str:
+    # Bytes that were not UTF-8 arrive as lone surrogates, which no database takes.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

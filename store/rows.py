@@ -1,0 +1,66 @@
+"""Rows of the capture as the shapes of `records`, and back.
+
+It runs no query of its own except for the blobs a row refers to.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, Row
+
+from store import timings
+from store.blobs import BlobReader
+from store.records import Body, Exchange, Headers
+
+
+def body_values(side: str, *, headers: int, content: int, body: Body) -> dict[str, Any]:
+    """Return the columns of one side ("request", "response"); `headers` and `content` are blob ids."""
+    return {
+        f"{side}_headers": headers,
+        f"{side}_content": content,
+        f"{side}_wire_length": body.wire_length,
+        f"{side}_wire_sha256": bytes.fromhex(body.wire_sha256),
+        f"{side}_problem": body.problem,
+        f"{side}_secrets": json.dumps(body.secrets, sort_keys=True) if body.secrets else None,
+    }
+
+
+def read_exchange(connection: Connection, blobs: BlobReader, row: Row[Any]) -> Exchange:
+    """Return the exchange of a row; raise ValueError where a body cannot be read back."""
+    columns = row._mapping
+    request_headers, request = _side(connection, blobs, columns, "request")
+    response_headers, response = _side(connection, blobs, columns, "response")
+    return Exchange(
+        id=row.id,
+        started_at_ns=row.started_at_ns,
+        method=row.method,
+        path=row.path,
+        query=row.query,
+        request_headers=request_headers,
+        request=request,
+        status=row.status,
+        response_headers=response_headers,
+        response=response,
+        chunks=timings.unpack(row.chunks),
+        ttft_ns=row.ttft_ns,
+        duration_ns=row.duration_ns,
+        ended=row.ended,
+        error=row.error,
+    )
+
+
+def _side(connection: Connection, blobs: BlobReader, columns: Any, side: str) -> tuple[Headers, Body]:
+    if columns[f"{side}_headers"] is None:
+        return (), Body()
+    pairs = json.loads(blobs.get(connection, columns[f"{side}_headers"]))
+    secrets = columns[f"{side}_secrets"]
+    body = Body(
+        content=blobs.get(connection, columns[f"{side}_content"]),
+        wire_length=columns[f"{side}_wire_length"],
+        wire_sha256=columns[f"{side}_wire_sha256"].hex(),
+        problem=columns[f"{side}_problem"],
+        secrets=json.loads(secrets) if secrets else {},
+    )
+    return tuple((name, value) for name, value in pairs), body

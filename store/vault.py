@@ -1,0 +1,56 @@
+"""Placeholders for secrets: equal for equal secrets in a capture, whichever process wrote them.
+
+It keeps a slow salted fingerprint of each secret for the capture, and the secret itself in memory only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """A secret as the capture knows it: its number, its kind, and 32 bytes of scrypt."""
+
+    number: int
+    kind: str
+    digest: bytes
+
+    @property
+    def placeholder(self) -> str:
+        """Return the text that stands for the secret."""
+        return f"<secret:{self.kind}:{self.number}>"
+
+
+class Vault:
+    """Gives out placeholders; `unsaved` are the fingerprints the caller has yet to write."""
+
+    def __init__(self, salt: bytes, known: Iterable[Fingerprint] = ()) -> None:
+        self._salt = salt
+        self._by_digest = {fingerprint.digest: fingerprint for fingerprint in known}
+        self._by_value: dict[str, Fingerprint] = {}
+        self._last = max((item.number for item in self._by_digest.values()), default=0)
+        self.unsaved: list[Fingerprint] = []
+
+    def identify(self, value: str, kind: str) -> Fingerprint:
+        """Return what stands for a secret; `kind` counts only when it is seen for the first time."""
+        fingerprint = self._by_value.get(value)
+        if fingerprint is None:
+            fingerprint = self._by_value[value] = self._fingerprint(value, kind)
+        return fingerprint
+
+    def _fingerprint(self, value: str, kind: str) -> Fingerprint:
+        # Slow on purpose: a short password must not be guessable from the capture file.
+        secret = value.encode("utf-8", "surrogatepass")
+        digest = hashlib.scrypt(secret, salt=self._salt, n=1 << 14, r=8, p=1, dklen=32)
+        found = self._by_digest.get(digest)
+        if found is None:
+            self._last += 1
+            found = Fingerprint(number=self._last, kind=kind, digest=digest)
+            self._by_digest[digest] = found
+            self.unsaved.append(found)
+        return found
