@@ -70,7 +70,6 @@ class Conversation:
     Exactly one of three is given: `messages` (for a chat template), `text` (a raw prompt) or
     `token_ids`. The strings inside `messages`, `tools` and `text` may be `Sourced` (they then know
     their JSON path); they compare and render like plain ones.
-    `head_count` is the number of leading system and developer messages.
     """
 
     dialect: str
@@ -103,14 +102,14 @@ class Divergence:
     """The first place where a prompt leaves its parent's.
 
     `token` and `block` are indices in both prompts; `path` is the field of this request's body, or
-    of the parent's where this one lacks it, or `template`; `char` the offset in that field's string
-    (None where it cannot be counted). `before` and `after` are the parent's and this prompt's text
-    from that place on, cut short.
+    of the parent's where this one lacks it, or `template`; `char` the offset in that field's string.
+    Both are None where only ids are known and not the text they stand for. `before` and `after` are
+    the parent's and this prompt's text from that place on, cut short.
     """
 
     token: int
     block: int
-    path: str
+    path: str | None
     char: int | None
-    before: str
-    after: str
+    before: str | None
+    after: str | None

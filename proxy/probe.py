@@ -15,7 +15,12 @@ from store.records import ServerFact
 PROBE_PATHS = ("/version", "/v1/models", "/metrics")
 TIMEOUT_SECONDS = 2.0
 MAX_ANSWER_BYTES = 4 * 2**20
-KEPT_METRICS = (b"vllm:cache_config_info", b"vllm:prefix_cache_", b"vllm:prompt_tokens", b"vllm:num_preemptions")
+KEPT_METRICS = (
+    b"vllm:cache_config_info",
+    b"vllm:prefix_cache_",
+    b"vllm:prompt_tokens",
+    b"vllm:num_preemptions",
+)
 """Of `/metrics`, only what tells about the cache: the page is long, and repeats itself at every probe."""
 
 
@@ -28,7 +33,7 @@ def probe(upstream: str) -> tuple[ServerFact, ...]:
 def _ask(upstream: str, path: str) -> ServerFact:
     status: int | None = None
     try:
-        with urllib.request.urlopen(upstream + path, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+        with urllib.request.urlopen(upstream + path, timeout=TIMEOUT_SECONDS) as answer:
             status, body = answer.status, answer.read(MAX_ANSWER_BYTES)
     except urllib.error.HTTPError as error:
         status, body = error.code, error.read(2000)

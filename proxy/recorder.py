@@ -22,13 +22,13 @@ QUEUE_BYTES = 512 * 2**20
 class Sink(Protocol):
     """Where records go: `store.db.Capture`, or a stand-in in tests."""
 
-    def save_request(self, seen: RequestSeen) -> None:
+    def save_request(self, seen: RequestSeen) -> object:
         """Write a request in state `open`."""
 
-    def save_response(self, seen: ResponseSeen) -> None:
+    def save_response(self, seen: ResponseSeen) -> object:
         """Finish the exchange that the request opened."""
 
-    def save_facts(self, facts: Sequence[ServerFact]) -> None:
+    def save_facts(self, facts: Sequence[ServerFact]) -> object:
         """Keep what the upstream said of itself."""
 
 
@@ -113,7 +113,9 @@ class Recorder:
     def _complain(self, why: str) -> None:
         if not self._complained:
             self._complained = True
-            print(f"locality: a record was lost ({why}); traffic goes on, losses are counted", file=sys.stderr)
+            print(
+                f"locality: a record was lost ({why}); traffic goes on, losses are counted", file=sys.stderr
+            )
 
 
 def _size(record: Record) -> int:

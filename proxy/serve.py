@@ -166,5 +166,3 @@ def _startup_errors() -> Iterator[_Console]:
         yield console
     finally:
         root.removeHandler(console)
-
-

@@ -35,8 +35,9 @@ class Body:
     """A message body: its decoded bytes, and what was lost on the way to them.
 
     `content` has its Content-Encoding removed and its secrets replaced. `wire_length` (bytes) and
-    `wire_sha256` (hex) are of the bytes that crossed the wire. `problem` says why `content` is not
-    all of it (an encoding that could not be undone), else None. `secrets` counts replacements by kind.
+    `wire_sha256` (hex; '' where something was replaced) are of the bytes that crossed the wire.
+    `problem` says why `content` is not all of it (an encoding that could not be undone), else None.
+    `secrets` counts replacements by kind.
     """
 
     content: bytes = b""

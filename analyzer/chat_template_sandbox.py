@@ -1,0 +1,145 @@
+"""The Jinja environment that chat templates run in: transformers' own sandbox, with limits on top.
+
+It adds no feature a template could see. A chat template is untrusted code, so every loop turn and macro
+call asks for the time, and operators that could build a huge value are checked before they run. Written
+against Jinja 3.1.6 (compiler.py, sandbox.py) and transformers 5.24 (utils/chat_template_utils.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.environment import Environment, Template
+from jinja2.filters import do_indent
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+MAX_POWER_BITS = 100_000
+"""Bits of the largest `**` result: Python cannot be interrupted while it computes one."""
+
+
+class LimitError(RuntimeError):
+    """A rendering took longer or grew larger than allowed."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What one rendering may use and what it found: seconds on the monotonic clock, characters, a time."""
+
+    deadline: float
+    max_chars: int
+    clock: datetime
+    unmarked: bool = False
+
+    def check_time(self) -> None:
+        """Raise `LimitError` after the deadline."""
+        if time.monotonic() > self.deadline:
+            raise LimitError("the template ran longer than allowed")
+
+    def check_size(self, chars: int) -> None:
+        """Raise `LimitError` where a text of `chars` characters is too large."""
+        if chars > self.max_chars:
+            raise LimitError(f"the template made a text of more than {self.max_chars} characters")
+
+
+class _Generator(CodeGenerator):
+    def blockvisit(self, nodes: Iterable[nodes.Node], frame: Frame) -> None:
+        # Soft frames are the branches of an if: no loop closes inside one without another frame.
+        if not frame.soft_frame:
+            self.writeline("environment.run.check_time()")
+        super().blockvisit(nodes, frame)
+
+
+class LimitedEnvironment(ImmutableSandboxedEnvironment):
+    """transformers' environment with `run`, the limits and the clock of the rendering at hand."""
+
+    run: Run
+    code_generator_class = _Generator
+    intercepted_binops = frozenset(("+", "*", "**", "%"))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Apply `+ * ** %`; raises `LimitError` before a result that is too large is made."""
+        if operator == "+":
+            result = left + right
+            if isinstance(result, str):
+                self.run.check_size(len(result))
+            return result
+        if operator == "*":
+            self.run.check_size(
+                _size(left) * _times(right) if hasattr(left, "__len__") else _size(right) * _times(left)
+            )
+        whole = isinstance(left, int) and isinstance(right, int)
+        if operator == "**" and whole and left.bit_length() * right > MAX_POWER_BITS:
+            raise LimitError("the template raised a number to too large a power")
+        return super().call_binop(context, operator, left, right)
+
+    def gather(self, chunks: Iterable[str]) -> list[str]:
+        """The chunks of a text, checked as they come."""
+        gathered: list[str] = []
+        chars = 0
+        for chunk in chunks:
+            chars += len(chunk)
+            gathered.append(chunk)
+            self.run.check_size(chars)
+        return gathered
+
+    def strftime_now(self, format: str) -> str:  # noqa: A002 (a template may pass it by this name)
+        """The request's time in the template's format."""
+        return self.run.clock.strftime(format)
+
+
+def limited_environment[E: LimitedEnvironment](kind: type[E]) -> E:
+    """A new environment of `kind`, set up as transformers sets up its own; needs transformers."""
+    from transformers.utils.chat_template_utils import _compile_jinja_template
+
+    base: Environment = _compile_jinja_template("").environment
+    made: Any = base.overlay()
+    made.__class__ = kind
+    made.filters = {**base.filters, "indent": _indent}
+    made.globals = {**base.globals, "strftime_now": made.strftime_now}
+    made.concat = lambda chunks: "".join(made.gather(chunks))
+    return made  # type: ignore[no-any-return]
+
+
+def compile_limited(environment: LimitedEnvironment, source: str) -> Template:
+    """Compile `source` so that `~` checks the size of what it makes."""
+    template = environment.from_string(source)
+    # Generated code takes this name from its module's globals.
+    names = template.root_render_func.__globals__
+    names["str_join"] = lambda values: "".join(environment.gather(map(str, values)))
+    return template
+
+
+def template_line(template: Template, error: BaseException) -> int | None:
+    """The line of the template's source that `error` was raised from, if it was raised inside it."""
+    line: int | None = getattr(error, "lineno", None)
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__jinja_template__") is template:
+            line = template.get_corresponding_lineno(trace.tb_lineno)
+        trace = trace.tb_next
+    return line
+
+
+def chunks_of(template: Template, variables: dict[str, Any]) -> Iterator[str]:
+    """The text of a rendering in pieces, with errors as the template raised them."""
+    return template.root_render_func(template.new_context(variables))
+
+
+def _indent(s: Any, *args: Any, **kwargs: Any) -> str:
+    # Jinja's filter uses `+=`, which would change a list of the caller's in place before it fails.
+    return do_indent(list(s) if isinstance(s, list) else s, *args, **kwargs)  # type: ignore[arg-type]
+
+
+def _size(value: Any) -> int:
+    return len(value) if isinstance(value, str | list | tuple) else 0
+
+
+def _times(value: Any) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,163 @@
+"""The analysis from a capture to a report, in the order in which the data goes.
+
+Each step is another file's; here they are only put in line. Nothing is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from analyzer.blocks import common_prefix
+from analyzer.core import TokenIds
+from analyzer.divergences import DivergenceFinder, PromptKey
+from analyzer.find_tokenizer import find_tokenizer
+from analyzer.ledger import CacheRequest, predict
+from analyzer.lineage import Lineage
+from analyzer.prompts import Prompt, PromptReader
+from analyzer.renderers import Job
+from analyzer.rendering import AUTO, prepare
+from analyzer.report import Report, Server
+from analyzer.servers import ServerProfile, read_profile, settle
+from analyzer.tokens import Tokenizer, TokenizerError
+from analyzer.turns import Placed, Relation, make_turn, summarise
+from store.db import Capture
+
+type Progress = Callable[[int, int], None]
+"""Called with (exchanges done, exchanges in all)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a user may say about an analysis; None: found out, or assumed and said so."""
+
+    tokenizer: str | None = None
+    renderer: str = AUTO
+    block_size: int | None = None
+    pool_blocks: int | None = None
+
+
+def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
+    """Analyse a whole capture.
+
+    Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
+    renderer, RenderFailed where a renderer was named and fails. Anything wrong with a single exchange is
+    a sentence on its row.
+    """
+    profile = read_profile(capture.facts())
+    reader, missing = _reader(options, profile)
+    server = settle(
+        profile,
+        block_size=options.block_size,
+        pool_blocks=options.pool_blocks,
+        tokenizer=reader.tokenizer,
+    )
+    placed = _place_all(capture, reader, server.block_size, progress)
+    predicted = _predict(placed, server, profile)
+    turns = tuple(
+        make_turn(item, server.block_size, predicted.get(_name(item.prompt.key))) for item in placed
+    )
+    return Report(
+        exchanges=len({turn.id for turn in turns}),
+        redaction=capture.redaction,
+        server=server,
+        summary=summarise(turns),
+        turns=turns,
+        problems=(missing,) if missing and any(turn.prompt_tokens is None for turn in turns) else (),
+    )
+
+
+def _reader(options: Options, profile: ServerProfile) -> tuple[PromptReader, str | None]:
+    """The reader, and what to say where there is no tokenizer."""
+    with ThreadPoolExecutor(1) as pool:
+        # Loading takes a second outside the interpreter's lock; importing takes another inside it.
+        loading = pool.submit(lambda: Tokenizer(find_tokenizer(options.tokenizer, profile)))
+        prepare(options.renderer)
+        try:
+            tokenizer, missing = loading.result(), None
+        except TokenizerError as error:
+            if options.tokenizer is not None:
+                raise
+            tokenizer, missing = None, str(error)
+    return PromptReader(tokenizer, choice=options.renderer, missing=missing), missing
+
+
+def _place_all(capture: Capture, reader: PromptReader, block_size: int, progress: Progress) -> list[Placed]:
+    """Every prompt in the order of its start, with its parent and where it leaves it."""
+
+    def job_of(key: PromptKey) -> Job:
+        return reader.sourced_job(capture.exchange(key[0]), key[1])
+
+    placer = _Placer(DivergenceFinder(job_of, block_size))
+    total = capture.counts().exchanges
+    placed: list[Placed] = []
+    for done, exchange in enumerate(capture.exchanges(), start=1):
+        placed.extend(placer.place(prompt) for prompt in reader.read(exchange))
+        progress(done, total)
+    return placed
+
+
+class _Placer:
+    """Gives each prompt its place, one after another."""
+
+    def __init__(self, finder: DivergenceFinder) -> None:
+        self._finder = finder
+        self._rendered: list[Prompt] = []
+        self._ids: list[TokenIds] = []
+        self._lineage = Lineage(lambda a, b: common_prefix(self._ids[a], self._ids[b]))
+
+    def place(self, prompt: Prompt) -> Placed:
+        """The next prompt's place; a prompt that was not rendered has none, and becomes no parent."""
+        rendering = prompt.rendering
+        if rendering is None or prompt.conversation is None:
+            return Placed(prompt=prompt)
+        self._ids.append(rendering.token_ids)
+        request = prompt.source.request
+        place = self._lineage.place(prompt.conversation, (request.dialect, request.model))
+        # The parsed messages of all turns would outweigh everything else that is kept.
+        prompt = replace(prompt, conversation=None)
+        self._rendered.append(prompt)
+        if place.parent is None:
+            return Placed(prompt=prompt, place=place)
+        return Placed(prompt=prompt, place=place, relation=self._relate(place.parent, len(self._ids) - 1))
+
+    def _relate(self, parent: int, child: int) -> Relation:
+        common = common_prefix(self._ids[parent], self._ids[child])
+        parting = self._finder.find(
+            self._rendered[parent].key,
+            self._rendered[child].key,
+            common_tokens=common,
+            parent_tokens=len(self._ids[parent]),
+        )
+        return Relation(
+            parent=self._rendered[parent],
+            parent_tokens=len(self._ids[parent]),
+            common_tokens=common,
+            parting=parting,
+        )
+
+
+def _predict(placed: list[Placed], server: Server, profile: ServerProfile) -> dict[str, int | None]:
+    requests = []
+    for item in placed:
+        prompt, exchange = item.prompt, item.prompt.source.exchange
+        if prompt.rendering is not None:
+            requests.append(
+                CacheRequest(
+                    key=_name(prompt.key),
+                    started_ns=exchange.started_at_ns,
+                    ended_ns=None
+                    if exchange.duration_ns is None
+                    else exchange.started_at_ns + exchange.duration_ns,
+                    token_ids=prompt.rendering.token_ids,
+                    namespace=prompt.source.request.namespace(profile.adapters),
+                    skip_reading=prompt.source.request.skip_reading,
+                    generated=prompt.generated,
+                )
+            )
+    return predict(requests, server.block_size, server.pool_blocks)
+
+
+def _name(key: PromptKey) -> str:
+    return f"{key[0]}.{key[1]}"

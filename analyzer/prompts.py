@@ -1,0 +1,138 @@
+"""Renders the prompts of an exchange: from its bytes to token ids with a source and a verdict.
+
+It knows one exchange at a time; how prompts stand to each other is for others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from analyzer.core import Conversation, Rendering, Reply, Verdict
+from analyzer.reading import Request, reached_the_model, read_request
+from analyzer.renderers import Job, RenderFailed
+from analyzer.rendering import AUTO, render, verdicts
+from analyzer.replies import read_reply
+from analyzer.tokens import Tokenizer
+from store.records import Body, Exchange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadExchange:
+    """An exchange after reading. It has lost its bodies: who needs them reads them again."""
+
+    exchange: Exchange
+    request: Request
+    reply: Reply
+    prompt_count: int
+
+    @property
+    def reported_prompt_tokens(self) -> int | None:
+        """The server's count of prompt tokens; for a body of several prompts it is a sum, and not a row's."""
+        return self.reply.usage.prompt_tokens if self.prompt_count <= 1 else None
+
+    @property
+    def reported_cached_tokens(self) -> int | None:
+        """The server's count of cached tokens, where the body held one prompt."""
+        return self.reply.usage.cached_tokens if self.prompt_count <= 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One prompt of an exchange, rendered where `rendering` is given; else `problem` says why not.
+
+    `conversation` is None where the body could not be read or the server refused it.
+    """
+
+    source: ReadExchange
+    index: int
+    conversation: Conversation | None
+    rendering: Rendering | None
+    verdict: Verdict | None
+    problem: str | None
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Exchange id and prompt index."""
+        return self.source.exchange.id, self.index
+
+    @property
+    def generated(self) -> tuple[int, ...] | int:
+        """The sampled ids of this prompt's answer, or how many there were (0 where nobody said)."""
+        reply = self.source.reply
+        if self.source.prompt_count == len(reply.generated_ids):
+            return reply.generated_ids[self.index]
+        return reply.usage.completion_tokens or 0
+
+
+class PromptReader:
+    """Reads and renders exchanges with one tokenizer and one choice of renderer.
+
+    With a `choice` other than auto, `read` raises RenderFailed where that renderer fails. `missing` is
+    what to tell of a prompt that needs the tokenizer where there is none.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer | None, *, choice: str = AUTO, missing: str | None = None
+    ) -> None:
+        self.tokenizer = tokenizer
+        self._choice = choice
+        self._missing = missing
+
+    def read(self, exchange: Exchange) -> list[Prompt]:
+        """All prompts of an exchange; one without a rendering where there is none to read."""
+        request, reply = read_request(exchange), read_reply(exchange)
+        asked = request.conversations if reached_the_model(exchange) else ()
+        source = ReadExchange(
+            exchange=replace(exchange, request=Body(), response=Body(), chunks=()),
+            request=replace(request, conversations=()),
+            reply=replace(reply, prompt_token_ids=()),
+            prompt_count=len(asked),
+        )
+        if not asked:
+            return [_unread(source, request.problem or reply.error)]
+        outcomes = [self._render(exchange, conversation, reply) for conversation in asked]
+        agreed = verdicts([rendering for rendering, _ in outcomes], reply.usage.prompt_tokens)
+        return [
+            Prompt(
+                source=source,
+                index=conversation.prompt_index,
+                conversation=conversation,
+                rendering=rendering,
+                verdict=verdict,
+                problem=problem or reply.error,
+            )
+            for conversation, (rendering, problem), verdict in zip(asked, outcomes, agreed, strict=True)
+        ]
+
+    def sourced_job(self, exchange: Exchange, index: int) -> Job:
+        """The same prompt once more, with strings that know their fields."""
+        request = read_request(exchange, sourced=True)
+        return self._job(exchange, request.conversations[index], read_reply(exchange), sourced=True)
+
+    def _render(
+        self, exchange: Exchange, conversation: Conversation, reply: Reply
+    ) -> tuple[Rendering | None, str | None]:
+        try:
+            rendering = render(self._job(exchange, conversation, reply), self._choice)
+        except RenderFailed as error:
+            if self._choice != AUTO:
+                raise RenderFailed(f"exchange {exchange.id}: {error}") from error
+            return None, self._missing or str(error)
+        # The text is rendered again where prompts part; kept for all, it would be most of the memory.
+        return replace(rendering, text=None), None
+
+    def _job(
+        self, exchange: Exchange, conversation: Conversation, reply: Reply, *, sourced: bool = False
+    ) -> Job:
+        return Job(
+            conversation=conversation,
+            reply=reply,
+            clock=datetime.fromtimestamp(exchange.started_at_ns / 1e9).astimezone(),
+            tokenizer=self.tokenizer,
+            sourced=sourced,
+        )
+
+
+def _unread(source: ReadExchange, problem: str | None) -> Prompt:
+    return Prompt(source=source, index=0, conversation=None, rendering=None, verdict=None, problem=problem)

@@ -1,0 +1,49 @@
+"""How a conversation becomes token ids, one way a file; a file's RENDERER is found by the registry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from analyzer.core import Conversation, Rendering, Reply
+from analyzer.tokens import Tokenizer
+
+
+class RenderFailed(Exception):
+    """A conversation that this renderer cannot render; the message says why and what to try."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One prompt to render, and all a renderer may use for it.
+
+    `clock` is the moment of the request, in the local time zone: a template that prints today must
+    print the request's day. `tokenizer` is None where none was found. Where `sourced` is set, the
+    conversation's strings know their fields, and the rendered text is to know them too.
+    """
+
+    conversation: Conversation
+    reply: Reply
+    clock: datetime
+    tokenizer: Tokenizer | None
+    sourced: bool = False
+
+
+class Renderer(Protocol):
+    """One way from a conversation to token ids.
+
+    `rank` orders the automatic choice, lowest first; renderers for which `fits` is false are passed over.
+    """
+
+    name: str
+    rank: int
+
+    def fits(self, job: Job) -> bool:
+        """Whether this renderer is for this kind of prompt, and has what it needs."""
+
+    def render(self, job: Job) -> Rendering:
+        """Render to token ids. Raises RenderFailed."""
+
+    def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
+        """The prompt's text alone; `Sourced` where the conversation's strings are. Raises RenderFailed."""

@@ -1,0 +1,46 @@
+"""Raw prompts: text that is tokenized as it stands, or token ids taken verbatim (`/v1/completions`).
+
+No template is involved (vLLM 0.32 entrypoints/openai/completion/protocol.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analyzer.core import Rendering
+from analyzer.renderers import Job, RenderFailed
+
+
+class PromptRenderer:
+    """Raw prompts, given as text or as token ids."""
+
+    name = "prompt"
+    rank = 20
+
+    def fits(self, job: Job) -> bool:
+        """Whether the prompt is raw, and can be tokenized where it is text."""
+        conversation = job.conversation
+        return conversation.token_ids is not None or (
+            conversation.text is not None and job.tokenizer is not None
+        )
+
+    def render(self, job: Job) -> Rendering:
+        """Ids verbatim, or the text's."""
+        conversation = job.conversation
+        if conversation.token_ids is not None:
+            ids = np.array(conversation.token_ids, dtype=np.int32)
+            return Rendering(token_ids=ids, source=self.name)
+        text = self.render_text(job)
+        if job.tokenizer is None:
+            raise RenderFailed("no tokenizer: give --tokenizer DIR")
+        ids = job.tokenizer.encode(text, add_special_tokens=conversation.add_special_tokens)
+        return Rendering(token_ids=ids, source=self.name, text=text)
+
+    def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
+        """The prompt itself; a raw prompt has no generation prompt."""
+        if job.conversation.text is None:
+            raise RenderFailed("the prompt was given as token ids, without text")
+        return job.conversation.text
+
+
+RENDERER = PromptRenderer()

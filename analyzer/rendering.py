@@ -1,0 +1,83 @@
+"""Chooses a renderer for a prompt, and holds its count against the server's.
+
+Auto takes the best renderer that works and the row says which; an explicit choice fails hard.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from analyzer.core import Rendering, Verdict
+from analyzer.registry import plugins
+from analyzer.renderers import Job, Renderer, RenderFailed
+
+AUTO = "auto"
+
+
+def renderers(choice: str = AUTO) -> list[Renderer]:
+    """The renderers to try, best first. Raises ValueError for a name that is none."""
+    known = plugins("renderers")
+    if choice == AUTO:
+        return sorted(known.values(), key=lambda item: item.rank)
+    if choice not in known:
+        raise ValueError(f"unknown renderer {choice!r}; there are: {AUTO}, {', '.join(known)}")
+    return [known[choice]]
+
+
+def prepare(choice: str = AUTO) -> None:
+    """Import what takes long. Raises ValueError for an unknown renderer, before any work is done."""
+    renderers(choice)
+    # It would tell every user that PyTorch is missing; nothing here needs it.
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    import transformers.utils.chat_template_utils  # noqa: F401
+
+
+def render(job: Job, choice: str = AUTO) -> Rendering:
+    """Render with the first renderer that fits and works. Raises RenderFailed with the last reason."""
+    failure = RenderFailed(_nothing_fits(job))
+    for renderer in renderers(choice):
+        if choice == AUTO and not renderer.fits(job):
+            continue
+        try:
+            return renderer.render(job)
+        except RenderFailed as error:
+            failure = error
+    raise failure
+
+
+def render_text(job: Job, *, generation_prompt: bool = True) -> str:
+    """The prompt's text, from the first renderer that has one. Raises RenderFailed."""
+    failure = RenderFailed(_nothing_fits(job))
+    for renderer in renderers():
+        if renderer.fits(job):
+            try:
+                return renderer.render_text(job, generation_prompt=generation_prompt)
+            except RenderFailed as error:
+                failure = error
+    raise failure
+
+
+def verdicts(renderings: Sequence[Rendering | None], reported_tokens: int | None) -> list[Verdict | None]:
+    """A verdict for each prompt of one body, whose total the server reported.
+
+    Ids from the server are exact by themselves; others when the counts of all prompts add up to the total.
+    """
+    if reported_tokens is None or None in renderings:
+        agreed: Verdict = "unchecked"
+    else:
+        total = sum(len(item.token_ids) for item in renderings if item is not None)
+        agreed = "exact" if total == reported_tokens else "mismatch"
+    return [_verdict(item, agreed) for item in renderings]
+
+
+def _verdict(rendering: Rendering | None, agreed: Verdict) -> Verdict | None:
+    if rendering is None:
+        return None
+    return "exact" if rendering.source in ("wire", "server") else agreed
+
+
+def _nothing_fits(job: Job) -> str:
+    if job.tokenizer is None:
+        return "not rendered: no tokenizer"
+    return "not rendered: the tokenizer has no chat template; give the folder that holds it"

@@ -1,0 +1,140 @@
+"""Replays token ids through the prefix cache: single requests, or a whole traffic in order of time.
+
+No rules of its own: `analyzer.cache` has the server's, `analyzer.blocks` the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analyzer.blocks import NO_NAMESPACE, BlockKeys, BlockTable, Namespace, common_prefix
+from analyzer.cache import FullAttention, Hit, PrefixCache
+from analyzer.core import TokenIds
+
+
+@dataclass(slots=True)
+class _Prompt:
+    token_ids: TokenIds
+    keys: BlockKeys
+    namespace: Namespace
+
+
+class TokenCache:
+    """A prefix cache that is given token ids, and keeps the keys of what it has seen.
+
+    Consecutive prompts of an agent mostly agree, so that each prompt's keys start from the previous
+    one's of the same namespace.
+    """
+
+    def __init__(
+        self, block_size: int, capacity: int | None = None, policy: FullAttention | None = None
+    ) -> None:
+        self.table = BlockTable(block_size)
+        self.cache = PrefixCache(block_size, capacity, policy)
+        self._in_flight: dict[str, _Prompt] = {}
+        self._newest: dict[Namespace, _Prompt] = {}
+
+    def admit(
+        self,
+        request_id: str,
+        token_ids: TokenIds,
+        namespace: Namespace = NO_NAMESPACE,
+        *,
+        skip_reading: bool = False,
+    ) -> Hit | None:
+        """See `PrefixCache.admit`."""
+        newest = self._newest.get(namespace)
+        if newest is None:
+            keys = self.table.keys(token_ids, namespace)
+        else:
+            common = common_prefix(newest.token_ids, token_ids)
+            keys = self.table.keys_after(newest.keys, common, token_ids, namespace)
+        prompt = _Prompt(token_ids, keys, namespace)
+        hit = self.cache.admit(request_id, keys, len(token_ids), skip_reading=skip_reading)
+        self._newest[namespace] = prompt
+        if hit is not None:
+            self._in_flight[request_id] = prompt
+        return hit
+
+    def finish(self, request_id: str, generated: Sequence[int] | int, *, ahead_tokens: int = 0) -> None:
+        """See `PrefixCache.finish`; `generated` are the sampled ids, or their number if unknown."""
+        prompt = self._in_flight.pop(request_id)
+        if isinstance(generated, int):
+            self.cache.finish(request_id, generated, ahead_tokens=ahead_tokens)
+            return
+        token_ids = np.concatenate([prompt.token_ids, np.asarray(generated, dtype=np.int32)])
+        keys = self.table.keys_after(prompt.keys, len(prompt.token_ids), token_ids, prompt.namespace)
+        self.cache.finish(request_id, len(generated), keys, ahead_tokens=ahead_tokens)
+
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._in_flight
+
+    def reset(self) -> None:
+        """See `PrefixCache.reset`."""
+        self.cache.reset()
+        self._in_flight.clear()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A request reaches the server."""
+
+    request_id: str
+    token_ids: TokenIds
+    namespace: Namespace = NO_NAMESPACE
+    skip_reading: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """A request ends, with its sampled ids or, where they are unknown, their number."""
+
+    request_id: str
+    generated: Sequence[int] | int
+    ahead_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """The server starts anew, with an empty cache; requests in flight are lost."""
+
+
+type Event = Start | Finish | Restart
+
+
+def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None]:
+    """Each request's hit, for events in order of time.
+
+    A request that does not fit waits, and so do those behind it, until others end. None: the request
+    never ran in the model (it was still waiting when its end came, when the server restarted, or when
+    the events ran out), so that the model and the server disagree and there is nothing to predict.
+    """
+    hits: dict[str, Hit | None] = {}
+    waiting: dict[str, Start] = {}
+    for event in events:
+        match event:
+            case Start():
+                hits[event.request_id] = None
+                waiting[event.request_id] = event
+            case Finish() if event.request_id in waiting:
+                del waiting[event.request_id]
+            case Finish():
+                if event.request_id in cache:  # else it was lost in a restart
+                    cache.finish(event.request_id, event.generated, ahead_tokens=event.ahead_tokens)
+            case Restart():
+                waiting.clear()
+                cache.reset()
+        _admit_waiting(waiting, hits, cache)
+    return hits
+
+
+def _admit_waiting(waiting: dict[str, Start], hits: dict[str, Hit | None], cache: TokenCache) -> None:
+    for start in list(waiting.values()):
+        hit = cache.admit(start.request_id, start.token_ids, start.namespace, skip_reading=start.skip_reading)
+        if hit is None:
+            return
+        hits[start.request_id] = hit
+        del waiting[start.request_id]

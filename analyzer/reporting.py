@@ -1,0 +1,104 @@
+"""Reads a capture, analyses it, and puts the report where it was asked for: what `report` does.
+
+Data goes to stdout or a file; progress and complaints go to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from analyzer.pipeline import Options, Progress, analyze
+from analyzer.registry import plugins
+from analyzer.report import Report
+from analyzer.reports import ReportForm
+from store.db import Capture
+
+DONE, FAILED, CHECK_DID_NOT_HOLD = 0, 1, 3
+
+
+def run_report(
+    target: str, options: Options, *, form: str, output: Path | None, fail_under: float | None
+) -> int:
+    """Make one report; returns the exit status.
+
+    Raises click.UsageError for a format or renderer that is none, and what `analyze` raises.
+    """
+    chosen = _form(form)
+    report = _analyse(target, options)
+    _put(chosen, report, output)
+    for problem in report.problems:
+        print(f"locality: {problem}", file=sys.stderr)
+    if report.problems and not report.summary.rendered:
+        return FAILED
+    return _check(report, fail_under)
+
+
+def print_summary(target: str, options: Options) -> None:
+    """The report's opening lines on stderr: a command's own output has stdout."""
+    try:
+        report = _analyse(target, options)
+    except Exception as error:
+        # The command has run and its exit status must stand, whatever is wrong with the report.
+        print(f"locality: no summary: {error}", file=sys.stderr)
+        return
+    text = plugins("reports")["text"].format(report, width=None, color=False)
+    print(*text.split("\n")[:3], *report.problems, sep="\n", file=sys.stderr)
+
+
+def _form(name: str) -> ReportForm:
+    forms = plugins("reports")
+    if name not in forms:
+        raise click.UsageError(f"--format {name}: there are {', '.join(forms)}")
+    form: ReportForm = forms[name]
+    return form
+
+
+def _analyse(target: str, options: Options) -> Report:
+    try:
+        with Capture.open(target) as capture, _Progress() as progress:
+            return analyze(capture, options, progress)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _put(form: ReportForm, report: Report, output: Path | None) -> None:
+    if output is not None:
+        output.write_text(form.format(report, width=None, color=False), encoding="utf-8")
+        return
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    color = terminal and not os.environ.get("NO_COLOR")
+    print(form.format(report, width=width, color=color), end="")
+
+
+def _check(report: Report, fail_under: float | None) -> int:
+    if fail_under is None:
+        return DONE
+    found = report.summary.reusable_prefix_pct
+    if found is not None and found >= fail_under:
+        return DONE
+    said = "not known: no turn has a parent" if found is None else f"{found} %"
+    print(f"locality: reusable prefix {said}, less than the {fail_under} % asked for", file=sys.stderr)
+    return CHECK_DID_NOT_HOLD
+
+
+class _Progress:
+    """A bar on stderr, for a person who waits; silent elsewhere."""
+
+    def __enter__(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        console = Console(stderr=True)
+        self._bar = Bar(console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("reading", total=None)
+        self._bar.start()
+        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+
+    def __exit__(self, *raised: object) -> None:
+        self._bar.stop()

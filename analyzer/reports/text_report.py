@@ -1,0 +1,168 @@
+"""The report for people: what it adds up to, how far to trust it, a row a turn, and what was in the way.
+
+Laid out with rich; colour only repeats what a word or sign says already.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from analyzer.core import Divergence
+from analyzer.report import Report, Summary, Turn
+
+PLAIN_WIDTH = 120
+"""Columns where there is no terminal to ask."""
+
+UNKNOWN = "?"
+_MARKS = {"exact": "=", "mismatch": "≠", "unchecked": "~"}
+_CACHE_MARKS = {"exact": "=", "server_less": "<", "server_more": ">"}
+_LEGEND = (
+    "reuse: share of the prompt that whole blocks of the parent's prompt cover · "
+    "lost: blocks of the parent that cannot be used · "
+    "cached: the server's count beside the predicted one (= equal, < less, > more) · "
+    "tokens: = agrees with the server, ≠ does not, ~ not checked · ? not known"
+)
+
+
+class TextReport:
+    """A table for people."""
+
+    name = "text"
+
+    def format(self, report: Report, *, width: int | None, color: bool) -> str:
+        """Summary, calibration, a row a turn, then notes."""
+        console = Console(
+            file=io.StringIO(),
+            width=width or PLAIN_WIDTH,
+            force_terminal=color,
+            no_color=not color,
+            highlight=False,
+            legacy_windows=False,
+        )
+        for line in _opening(report):
+            console.print(escape(line))
+        if report.turns:
+            console.print(_table(report.turns))
+            console.print(_LEGEND, style="dim")
+        for line in _notes(report):
+            console.print(escape(line))
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def _opening(report: Report) -> Iterator[str]:
+    summary, server = report.summary, report.server
+    yield (
+        f"{report.exchanges} exchanges, {summary.conversations} conversations: "
+        f"{_known(summary.reusable_prefix_pct)} % of the prompt tokens reusable over {summary.turns} turns "
+        f"with a parent; {_known(summary.recomputed_tokens)} tokens computed again, "
+        f"{_known(summary.invalidated_blocks)} blocks lost"
+    )
+    yield _calibration(summary)
+    version = f"vLLM {server.version}" if server.version else "server version not known"
+    yield (
+        f"{version}, model {_known(server.model)}, blocks of {server.block_size} tokens, "
+        f"pool of {_known(server.pool_blocks)} blocks"
+    )
+
+
+def _calibration(summary: Summary) -> str:
+    unchecked = summary.rendered - summary.rendering_exact - summary.rendering_mismatch
+    return (
+        f"checked against the server: {summary.rendering_exact} of {summary.rendered} renderings exact, "
+        f"{summary.rendering_mismatch} mismatched, {unchecked} unchecked; "
+        f"{summary.cache_exact} of {summary.cache_reported} reported cache hits predicted exactly"
+    )
+
+
+def _table(turns: Iterable[Turn]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, justify in (
+        ("id", "right"),
+        ("conv", "right"),
+        ("tokens", "right"),
+        ("reuse", "right"),
+        ("lost", "right"),
+        ("cached", "right"),
+        ("first divergence", "left"),
+    ):
+        last = heading == "first divergence"
+        table.add_column(heading, justify=justify, no_wrap=not last, overflow="fold")  # type: ignore[arg-type]
+    for turn in turns:
+        table.add_row(*(escape(cell) for cell in _cells(turn)))
+    return table
+
+
+def _cells(turn: Turn) -> tuple[str, ...]:
+    place = UNKNOWN if turn.conversation is None else f"{turn.conversation}.{turn.turn}"
+    reuse = "" if turn.parent is None else f"{_known(turn.reusable_prefix_pct)} %"
+    lost = "" if turn.parent is None else _known(turn.invalidated_blocks)
+    mark = _MARKS.get(turn.rendering or "", "")
+    return (
+        f"{turn.id}" if turn.prompt_index == 0 else f"{turn.id}#{turn.prompt_index}",
+        place,
+        f"{_known(turn.prompt_tokens)}{mark}",
+        reuse,
+        lost,
+        _cached(turn),
+        _story(turn),
+    )
+
+
+def _cached(turn: Turn) -> str:
+    if turn.reported_cached_tokens is None and turn.predicted_cached_tokens is None:
+        return UNKNOWN
+    mark = _CACHE_MARKS.get(turn.cache or "", " ")
+    return f"{_known(turn.reported_cached_tokens)} {mark} {_known(turn.predicted_cached_tokens)}"
+
+
+def _story(turn: Turn) -> str:
+    """What happened at this turn, in the fewest words."""
+    words = []
+    if turn.problem:
+        words.append(turn.problem)
+    if turn.status is not None and turn.status >= 400:
+        words.append(f"refused with {turn.status}")
+    elif turn.outcome != "done":
+        words.append(f"ended: {turn.outcome}")
+    if turn.prompt_tokens is not None and not turn.problem:
+        words.append(_parting(turn))
+    return "; ".join(words)
+
+
+def _parting(turn: Turn) -> str:
+    if turn.parent is None:
+        return "first of its conversation"
+    told = f" at {_where(turn.divergence)}" if turn.divergence else ""
+    return f"append{told}" if turn.append else f"differs from {turn.parent}{told}"
+
+
+def _where(divergence: Divergence) -> str:
+    char = "" if divergence.char is None else f" char {divergence.char}"
+    place = f"token {divergence.token}, block {divergence.block}, {_known(divergence.path)}{char}"
+    if divergence.before is None or divergence.after is None:
+        return place
+    return f"{place}: {_shown(divergence.before)} → {_shown(divergence.after)}"
+
+
+def _shown(text: str) -> str:
+    """One line of a text, control characters made visible."""
+    return '"' + text[:28].encode("unicode_escape").decode().encode("ascii", "replace").decode() + '"'
+
+
+def _notes(report: Report) -> Iterator[str]:
+    for assumption in report.server.assumed:
+        yield f"assumed: {assumption}"
+    yield from report.problems
+
+
+def _known(value: object) -> str:
+    return UNKNOWN if value is None else str(value)
+
+
+REPORT = TextReport()

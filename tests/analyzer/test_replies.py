@@ -1,0 +1,137 @@
+"""What a response said, over the four spellings and the ways a stream can end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from analyzer.core import Usage
+from analyzer.replies import read_reply, read_usage
+from store.records import Body, Ended, Exchange
+
+
+def exchange(
+    body: bytes, *, stream: bool = False, status: int | None = 200, ended: Ended = "complete"
+) -> Exchange:
+    kind = "text/event-stream; charset=utf-8" if stream else "application/json"
+    return Exchange(
+        id=1,
+        started_at_ns=0,
+        method="POST",
+        path="/v1/chat/completions",
+        query="",
+        request_headers=(),
+        request=Body(),
+        status=status,
+        response_headers=(("Content-Type", kind),),
+        response=Body(content=body, wire_length=len(body)),
+        chunks=(),
+        ttft_ns=None,
+        duration_ns=None,
+        ended=ended,
+        error=None,
+    )
+
+
+def events(*items: Any, done: bool = True) -> bytes:
+    lines = [f"data: {json.dumps(item)}\n\n" for item in items] + ["data: [DONE]\n\n"] * done
+    return "".join(lines).encode()
+
+
+@pytest.mark.parametrize(
+    ("spelled", "expected"),
+    [
+        # vLLM 0.32 chat/completions with --enable-prompt-tokens-details (reference §2.1)
+        (
+            {"prompt_tokens": 1000, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 960}},
+            Usage(prompt_tokens=1000, cached_tokens=960, completion_tokens=9),
+        ),
+        # Responses
+        (
+            {"input_tokens": 1000, "output_tokens": 9, "input_tokens_details": {"cached_tokens": 960}},
+            Usage(prompt_tokens=1000, cached_tokens=960, completion_tokens=9),
+        ),
+        # Anthropic: input_tokens leaves out what was cached
+        (
+            {"input_tokens": 40, "cache_read_input_tokens": 960, "cache_creation_input_tokens": 0},
+            Usage(prompt_tokens=1000, cached_tokens=960),
+        ),
+        ({"input_tokens": 1000, "output_tokens": 9}, Usage(prompt_tokens=1000, completion_tokens=9)),
+        # DeepSeek's own API
+        (
+            {"prompt_tokens": 1000, "prompt_cache_hit_tokens": 960},
+            Usage(prompt_tokens=1000, cached_tokens=960),
+        ),
+        ({"prompt_tokens": 1000, "prompt_tokens_details": None}, Usage(prompt_tokens=1000)),
+        (
+            {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 0}},
+            Usage(prompt_tokens=5, cached_tokens=0),
+        ),
+    ],
+)
+def test_every_spelling_of_usage_gives_the_same_counts(spelled: dict[str, Any], expected: Usage) -> None:
+    assert read_usage(spelled) == expected
+
+
+def test_the_last_usage_that_is_not_null_counts() -> None:
+    body = events(
+        {"choices": [], "usage": None},
+        {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}},
+        {"choices": [], "usage": {"prompt_tokens": 120, "completion_tokens": 9}},
+        {"choices": [], "usage": None},
+    )
+    usage = read_reply(exchange(body, stream=True)).usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (120, 9)
+
+
+def test_an_anthropic_stream_counts_what_its_last_delta_says() -> None:
+    body = events(
+        {"type": "message_start", "message": {"usage": {"input_tokens": 1000, "output_tokens": 0}}},
+        {
+            "type": "message_delta",
+            "usage": {"input_tokens": 40, "cache_read_input_tokens": 960, "output_tokens": 7},
+        },
+        {"type": "message_stop"},
+        done=False,
+    )
+    reply = read_reply(exchange(body, stream=True))
+    assert reply.outcome == "done"
+    assert reply.usage == Usage(prompt_tokens=1000, cached_tokens=960, completion_tokens=7)
+
+
+def test_a_stream_without_its_end_mark_is_eof_and_not_done() -> None:
+    body = events({"choices": [{"index": 0, "delta": {"content": "x"}}]}, done=False)
+    assert read_reply(exchange(body, stream=True)).outcome == "eof"
+
+
+def test_an_error_event_after_200_is_told_with_its_message() -> None:
+    reply = read_reply(exchange(events({"error": {"message": "out of blocks"}}), stream=True))
+    assert (reply.outcome, reply.error) == ("error_event", "out of blocks")
+
+
+@pytest.mark.parametrize("ended", ["reset", "client_gone", "stopped", "open"])
+def test_a_broken_transport_is_the_outcome_whatever_was_received(ended: Ended) -> None:
+    body = events({"choices": []})
+    assert read_reply(exchange(body, stream=True, ended=ended)).outcome == ended
+
+
+def test_a_refusal_in_html_is_told_by_its_first_line() -> None:
+    reply = read_reply(exchange(b"<html>no such model</html>\n<p>", status=404))
+    assert (reply.outcome, reply.error) == ("done", "<html>no such model</html>")
+
+
+def test_token_ids_of_a_stream_are_joined_by_choice() -> None:
+    body = events(
+        {"prompt_token_ids": [1, 2, 3], "choices": [{"index": 0, "token_ids": [7]}]},
+        {"choices": [{"index": 1, "token_ids": [9]}, {"index": 0, "token_ids": [8]}]},
+    )
+    reply = read_reply(exchange(body, stream=True))
+    assert reply.prompt_token_ids == ((1, 2, 3),)
+    assert reply.generated_ids == ((7, 8), (9,))
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"[]", b'{"choices": 3, "usage": []}', b'{"choices":[null]}'])
+def test_a_body_of_any_other_shape_is_read_without_an_error(body: bytes) -> None:
+    assert read_reply(exchange(body)).usage == Usage()

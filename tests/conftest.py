@@ -1,0 +1,113 @@
+"""What several rooms' tests use: the program as a user runs it, and the sample server in front of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ANNOUNCEMENT = "listening on "
+
+
+def environment() -> dict[str, str]:
+    """The machine's environment without what would point a client, a model hub or a proxy elsewhere."""
+    foreign = (
+        "OPENAI_",
+        "ANTHROPIC_",
+        "LOCALITY_",
+        "HF_",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "http_proxy",
+        "https_proxy",
+    )
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
+    return kept | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+
+
+def locality(*arguments: str, timeout: float = 60, **extra: str) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end; `extra` are environment variables."""
+    command = [sys.executable, "-m", "analyzer", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, env=environment() | extra, check=False
+    )
+
+
+@dataclass
+class Running:
+    """A server process that has said where it listens; what it said after that is in `said` once it ended."""
+
+    process: subprocess.Popen[str]
+    url: str
+    said: str = ""
+
+    def stop(self, number: int = signal.SIGTERM, timeout: float = 30) -> int:
+        """Send a signal and wait; returns the exit status."""
+        self.process.send_signal(number)
+        _, self.said = self.process.communicate(timeout=timeout)
+        return self.process.returncode
+
+
+@contextmanager
+def running(*command: str) -> Iterator[Running]:
+    """A server process for as long as the block lasts."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert process.stderr is not None
+    try:
+        yield Running(process, _announced(process.stderr))
+    finally:
+        if process.poll() is None:
+            process.kill()
+        if process.stderr and not process.stderr.closed:
+            process.communicate(timeout=30)
+
+
+def _announced(stderr: IO[str]) -> str:
+    before = []
+    for line in stderr:
+        if ANNOUNCEMENT in line:
+            return line.partition(ANNOUNCEMENT)[2].strip()
+        before.append(line)
+    raise RuntimeError(f"the server ended before it listened: {''.join(before)}")
+
+
+@contextmanager
+def proxy(upstream: str, capture: Path, *options: str) -> Iterator[Running]:
+    """The real proxy on a free port, in a process of its own."""
+    arguments = ("--upstream", upstream, "--capture", str(capture), "--listen", "127.0.0.1:0")
+    with running("analyzer", "proxy", *arguments, *options) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def sample_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """DeepSeek V4's tokenizer with the samples' chat template."""
+    from samples.tokenizer import make_tokenizer_folder
+
+    return make_tokenizer_folder(tmp_path_factory.mktemp("tokenizer"))
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 10) -> bool:
+    """Whether something comes to hold in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
