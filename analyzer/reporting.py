@@ -31,8 +31,9 @@ def run_report(
     chosen = _form(form)
     report = _analyse(target, options)
     _put(chosen, report, output)
-    for problem in report.problems:
-        print(f"locality: {problem}", file=sys.stderr)
+    if form != "text":  # a text report has said it itself
+        for problem in report.problems:
+            print(f"locality: {problem}", file=sys.stderr)
     if report.problems and not report.summary.rendered:
         return FAILED
     return _check(report, fail_under)

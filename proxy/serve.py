@@ -11,6 +11,7 @@ import logging
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -26,6 +27,9 @@ from proxy.sessions import signals_set
 
 GRACE_SECONDS = 5.0
 """How long exchanges in flight may still finish after the proxy was told to stop."""
+
+ASK_AGAIN_SECONDS = 5.0
+"""Between questions to an upstream that was not up yet: a large model takes minutes to load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,7 @@ class _Console(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.messages: list[str] = []
+        self.messages: deque[str] = deque(maxlen=10)  # a proxy runs for weeks
 
     def emit(self, record: logging.LogRecord) -> None:
         self.messages.append(record.getMessage())
@@ -96,22 +100,25 @@ class _Proxy:
 
     async def run(self) -> Counts:
         """The whole life of the proxy, in order."""
-        await self._introduce()
+        introduced = await self._introduce()
         # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
         with tempfile.TemporaryDirectory(prefix="locality-") as confdir, _startup_errors() as errors:
             master = self._assemble(confdir)
             running = asyncio.create_task(master.run())
+            asking = asyncio.create_task(asyncio.sleep(0) if introduced else self._introduce_later())
             try:
                 await self.session(await self._listening(master, running, errors.messages))
                 await self._drain()
             finally:
+                asking.cancel()
                 master.shutdown()
                 await running
                 self.addon.stop()
                 await asyncio.to_thread(self.recorder.close)
         return Counts(recorded=self.recorder.recorded, lost=self.recorder.lost)
 
-    async def _introduce(self) -> None:
+    async def _introduce(self) -> bool:
+        """Keep what the upstream says of itself; False, and a word to the user, where it does not answer."""
         facts = await asyncio.to_thread(probe, self.upstream.url)
         self.recorder.put(facts)
         if reason := unreachable(facts):
@@ -120,6 +127,15 @@ class _Proxy:
                 " requests will get 502 until it does. Is the server up, and is this its address?",
                 file=sys.stderr,
             )
+        return reason is None
+
+    async def _introduce_later(self) -> None:
+        while True:
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+            facts = await asyncio.to_thread(probe, self.upstream.url)
+            if not unreachable(facts):
+                self.recorder.put(facts)
+                return
 
     def _assemble(self, confdir: str) -> Master:
         host, port = self.listen
@@ -141,11 +157,13 @@ class _Proxy:
         )
         return master
 
-    async def _listening(self, master: Master, running: asyncio.Task[None], errors: list[str]) -> str:
+    async def _listening(self, master: Master, running: asyncio.Task[None], errors: deque[str]) -> str:
         servers = master.addons.get("proxyserver")
         while not (addresses := servers.listen_addrs()):
             if errors or running.done():
-                raise OSError(errors[0] if errors else "the proxy ended before it listened")
+                reason = errors[0].partition("\n")[0].rpartition(" with ")[2] if errors else "it ended"
+                host, port = self.listen
+                raise OSError(f"cannot listen on {host}:{port}: {reason}; choose another with --listen")
             await asyncio.sleep(0.01)
         host, port = addresses[0][:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

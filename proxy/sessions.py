@@ -45,8 +45,12 @@ class CommandSession:
         self.status = 127
 
     async def __call__(self, url: str) -> None:
-        """Start the command and wait for its end. Raises OSError where it cannot be started."""
-        child = await asyncio.create_subprocess_exec(*self.command, env=os.environ | pointed_at(url))
+        """Start the command and wait for its end. One that cannot be started has the shell's status, 127."""
+        try:
+            child = await asyncio.create_subprocess_exec(*self.command, env=os.environ | pointed_at(url))
+        except OSError as error:
+            print(f"locality: cannot start {self.command[0]}: {error.strerror}", file=sys.stderr)
+            return
         loop = asyncio.get_running_loop()
         # A Ctrl-C reaches the command from the terminal itself; only it knows whether to end.
         loop.add_signal_handler(signal.SIGINT, lambda: None)

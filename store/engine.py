@@ -34,7 +34,7 @@ def open_for_writing(target: str) -> Engine:
     """Return an engine on `target`, a path or SQLAlchemy URL, created (mode 0600) where it is missing."""
     path = sqlite_path(target)
     if path is None:
-        return create_engine(target)
+        return _other_engine(target)
     try:
         # Before SQLite does: it would follow the umask. WAL and SHM files take over this mode.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), MODE)
@@ -76,7 +76,7 @@ def open_for_reading(target: str) -> Engine:
     """Return an engine on an existing `target` that cannot write; raise CaptureError with the next step."""
     path = sqlite_path(target)
     if path is None:
-        return create_engine(target)
+        return _other_engine(target)
     if not path.exists():
         raise CaptureError(f"there is no capture at {path}; check the path, or start the proxy to make one")
     if path.is_dir():
@@ -183,6 +183,14 @@ def _require_sqlite(path: Path) -> None:
         head = file.read(len(_MAGIC))
     if head and head != _MAGIC:
         raise CaptureError(f"{path} is not a capture: it is no SQLite file; check the path")
+
+
+def _other_engine(url: str) -> Engine:
+    """Return an engine on a database that is not SQLite."""
+    try:
+        return create_engine(url)
+    except ImportError as error:
+        raise CaptureError(f"{shown(url)} needs a database driver: install {error.name}") from error
 
 
 def _engine(creator: Callable[[], Any], *, begin: str) -> Engine:
