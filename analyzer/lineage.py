@@ -147,13 +147,18 @@ class Lineage:
         return None
 
     def _parent(self, group: _Group, number: int, prompt: _Prompt) -> int:
-        """The member that shares most leading messages; then most tokens; then the latest."""
+        """The member that shares most leading messages; then most tokens; then the one it goes on from."""
         led = {member: _leading(self._prompts[member].pieces, prompt.pieces) for member in group.members}
         most = max(led.values())
-        candidates = [member for member in group.members if led[member] == most][-_CANDIDATES:]
+        # Of a conversation that was played twice, the copies that end here come first, then the latest.
+        beyond = {member: len(self._prompts[member].pieces) - most for member in led if led[member] == most}
+        candidates = sorted(beyond, key=lambda member: (beyond[member], -member))[:_CANDIDATES]
         if len(candidates) == 1:
             return candidates[0]
-        return max(candidates, key=lambda member: (self._common_tokens(member, number), member))
+        return max(
+            candidates,
+            key=lambda member: (self._common_tokens(member, number), -beyond[member], member),
+        )
 
 
 def _shared(group: _Group, prompt: _Prompt) -> list[tuple[int, int]]:

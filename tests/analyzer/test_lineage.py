@@ -132,3 +132,8 @@ def test_numbers_that_python_calls_equal_are_different_messages() -> None:
         return Conversation(dialect="chat", prompt_index=0, messages=(message,))
 
     assert [place.conversation for place in places(asked(1), asked(True), asked(1.0))] == [1, 2, 3]
+
+
+def test_a_session_played_again_is_compared_with_the_same_turn_of_its_first_run() -> None:
+    turns = [conversation(*MAIN), conversation(*MAIN, *STEP), conversation(*MAIN, *STEP, *MORE)]
+    assert [place.parent for place in places(*turns, *turns)] == [None, 0, 1, 0, 1, 2]
