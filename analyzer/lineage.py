@@ -147,17 +147,18 @@ class Lineage:
         return None
 
     def _parent(self, group: _Group, number: int, prompt: _Prompt) -> int:
-        """The member that shares most leading messages; then most tokens; then the one it goes on from."""
+        """The member that shares most leading messages; then most tokens; then the latest."""
         led = {member: _leading(self._prompts[member].pieces, prompt.pieces) for member in group.members}
         most = max(led.values())
-        # Of a conversation that was played twice, the copies that end here come first, then the latest.
-        beyond = {member: len(self._prompts[member].pieces) - most for member in led if led[member] == most}
-        candidates = sorted(beyond, key=lambda member: (beyond[member], -member))[:_CANDIDATES]
+        candidates = [member for member in group.members if led[member] == most]
+        if most == len(prompt.pieces):
+            # Played before: the copies that end where this one ends, not those that went on from there.
+            shortest = min(len(self._prompts[member].pieces) for member in candidates)
+            candidates = [m for m in candidates if len(self._prompts[m].pieces) == shortest]
         if len(candidates) == 1:
             return candidates[0]
         return max(
-            candidates,
-            key=lambda member: (self._common_tokens(member, number), -beyond[member], member),
+            candidates[-_CANDIDATES:], key=lambda member: (self._common_tokens(member, number), member)
         )
 
 
