@@ -5,9 +5,10 @@ It stops where the chat template's needs begin: message parts are still as sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from analyzer.chat_requests import dump_tool, template_kwargs
 from analyzer.core import Conversation
 
 
@@ -31,7 +32,7 @@ class ChatDialect:
                 prompt_index=0,
                 messages=tuple(_with_reasoning(item) for item in messages),
                 tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
-                template_kwargs=_template_kwargs(body),
+                template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
                 add_generation_prompt=bool(body.get("add_generation_prompt", True)),
                 continue_final_message=bool(body.get("continue_final_message", False)),
                 add_special_tokens=bool(body.get("add_special_tokens", False)),
@@ -48,31 +49,10 @@ def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _dump_tool(tool: Any) -> Mapping[str, Any]:
-    """A tool as the template sees it: fixed order, unknown keys gone, absent texts null (protocol.py:202)."""
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(function, Mapping):
         raise ValueError("a tool has no function")
-    dumped = {key: function.get(key) for key in ("name", "description", "parameters")}
-    dumped |= _given(function, ("strict", "defer_loading"))
-    return {"type": tool.get("type", "function"), "function": dumped} | _given(tool, ("defer_loading",))
-
-
-def _given(holder: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    return {key: holder[key] for key in keys if holder.get(key) is not None}
-
-
-def _template_kwargs(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments the request gives the template; top-level fields win (protocol.py:621-655)."""
-    asked = body.get("chat_template_kwargs")
-    kwargs = dict(asked) if isinstance(asked, Mapping) else {}
-    derived: dict[str, Any] = {}
-    if (effort := body.get("reasoning_effort")) is not None:
-        derived["reasoning_effort"] = effort
-        if "enable_thinking" not in kwargs:
-            derived["enable_thinking"] = effort != "none"
-    derived |= _given(body, ("documents",))
-    # None and "auto" never override (renderers/params.py:36-48).
-    return {key: value for key, value in (kwargs | derived).items() if value not in (None, "auto")}
+    return dump_tool(function, defer_loading=tool.get("defer_loading"))
 
 
 DIALECT = ChatDialect()
