@@ -15,7 +15,7 @@ from analyzer.sourced import join
 type ContentFormat = Literal["string", "openai"]
 """Whether the template gets a message's content as one string or as a list of parts."""
 
-# chat_utils.py:1647 and 1815: these become plain text, whatever they are called. `thinking` holds its own key.
+# chat_utils.py:1647 and 1815: these become plain text, whatever they are called; two hold their own key.
 _TEXT_KEYS = {
     "text": "text",
     "input_text": "text",
@@ -28,7 +28,7 @@ _MAY_BE_NULL = ("text", "refusal")
 
 # Keys that some kind of part declares, chat_utils.py:1676: a text part loses them, and keeps all others.
 _DECLARED_KEYS = frozenset(
-    "audio_embeds audio_url closed data file image_embeds image_pil image_url input_audio name"
+    "audio_embeds audio_url closed data file image_embeds image_pil image_url input_audio name"  # noqa: SIM905
     " prompt_cache_breakpoint refusal text thinking type uuid video_embeds video_url".split()
 )
 _BILLING_LINE = "x-anthropic-billing-header"

@@ -101,7 +101,7 @@ def _content_parameters(tree: nodes.Template, macro: nodes.Macro, messages: list
 
 
 def _is_access(node: nodes.Node | None, name: str, key: str | None = None) -> bool:
-    """Whether `node` reads the variable (with a key: that member of it), sliced, filtered or tested or not."""
+    """Whether `node` reads the variable, or that member of it, maybe sliced, filtered or tested."""
     match node:
         case nodes.Filter() | nodes.Test():
             return _is_access(node.node, name, key)

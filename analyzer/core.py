@@ -89,6 +89,7 @@ class Conversation:
     says that system messages within the conversation are put into the first where the template refuses
     them in place, `thinking_disabled` that the effort which stands for no thinking is the server's to
     choose; `analyzer.anthropic_probes` settles both. `tool_choice` is spelt as chat spells it.
+    `chat_template` is the request's own template, or the name of one of the tokenizer's.
     """
 
     dialect: str
@@ -102,6 +103,7 @@ class Conversation:
     continue_final_message: bool = False
     add_special_tokens: bool = False
     tool_choice: Any = None
+    chat_template: str | None = None
     suffix: str | None = None
     truncation: Truncation | None = None
     merges_system: bool = False
