@@ -87,8 +87,8 @@ class Conversation:
 
     `suffix` is what is to follow the text that is filled in. `truncation` cuts the ids. `merges_system`
     says that system messages within the conversation are put into the first where the template refuses
-    them in place, `thinking_disabled` that the effort which stands for no thinking is the server's to
-    choose; `analyzer.anthropic_probes` settles both. `tool_choice` is spelt as chat spells it.
+    them in place; `low_effort_kwargs`, where given, replace `template_kwargs` on a server that has no
+    effort `none` (`analyzer.anthropic_probes` settles both). `tool_choice` is spelt as chat spells it.
     `chat_template` is the request's own template, or the name of one of the tokenizer's.
     """
 
@@ -107,7 +107,7 @@ class Conversation:
     suffix: str | None = None
     truncation: Truncation | None = None
     merges_system: bool = False
-    thinking_disabled: bool = False
+    low_effort_kwargs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
