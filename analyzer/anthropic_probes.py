@@ -29,15 +29,15 @@ HELLO = ({"role": "user", "content": "Hi"},)
 
 def settle(
     conversation: Conversation,
-    templates: Iterable[str],
+    templates: Callable[[], Iterable[str]],
     effort: Callable[[], DisabledEffort],
 ) -> Conversation:
     """The conversation as this server's templates want it; see `refuse_inline_system` for `templates`.
 
-    `effort` is asked only where the request disables thinking.
+    Each is asked only where the request needs it.
     """
     inline = any(item["role"] == "system" for item in conversation.messages[1:])
-    if conversation.merges_system and inline and refuse_inline_system(templates):
+    if conversation.merges_system and inline and refuse_inline_system(templates()):
         conversation = with_merged_system(conversation)
     if conversation.low_effort_kwargs is not None and effort() == "low":
         conversation = replace(conversation, template_kwargs=conversation.low_effort_kwargs)

@@ -75,6 +75,14 @@ def choose(job: Job) -> Choice:
     )
 
 
+def server_templates(job: Job) -> list[str]:
+    """The templates of a server's requests without and with tools; none where it has not both."""
+    try:
+        return [_resolve(job, _given_template(job), tools) for tools in (None, [])]
+    except RenderFailed:
+        return []
+
+
 def _merged(job: Job) -> dict[str, Any]:
     """The server's defaults, then the request's arguments; None and "auto" never override."""
     conversation, settings = job.conversation, job.settings

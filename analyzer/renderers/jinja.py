@@ -5,13 +5,17 @@ Template and special tokens come from the tokenizer's folder; nothing in it is r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from analyzer.anthropic_probes import HELLO, disabled_effort, settle
 from analyzer.chat_messages import for_template, parse_chat_messages
 from analyzer.chat_template import ChatTemplate, TemplateFailed, compile_template
-from analyzer.core import Rendering
+from analyzer.core import Conversation, Rendering
+from analyzer.prompt_ids import encoded
 from analyzer.renderers import Job, RenderFailed
-from analyzer.template_choice import BUNDLED, Choice, choose
+from analyzer.template_choice import BUNDLED, Choice, choose, server_templates
 
 TOKENIZER_MODES = ("auto", "hf", "slow")
 """Of the server's `--tokenizer-mode`, those whose prompts a chat template makes."""
@@ -39,7 +43,7 @@ class JinjaRenderer:
         text = self.render_text(job)
         if job.tokenizer is None:
             raise RenderFailed("no tokenizer: give --tokenizer DIR")
-        ids = job.tokenizer.encode(text, add_special_tokens=job.conversation.add_special_tokens)
+        ids = encoded(job.tokenizer, text, job.conversation, max_model_len=job.max_model_len)
         return Rendering(token_ids=ids, source=self.name, text=text)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
@@ -49,6 +53,7 @@ class JinjaRenderer:
             raise RenderFailed(
                 "continue_final_message without add_generation_prompt: false, which the server refuses"
             )
+        job = replace(job, conversation=self._settled(job))
         choice = choose(job)
         try:
             template = compile_template(choice.template)
@@ -60,6 +65,18 @@ class JinjaRenderer:
             raise RenderFailed(f"the chat template failed: {error}") from error
         except ValueError as error:
             raise RenderFailed(str(error)) from error
+
+    def _settled(self, job: Job) -> Conversation:
+        """The conversation after what the server's Anthropic endpoint finds out by its templates."""
+
+        def probe(kwargs: Mapping[str, Any]) -> str | None:
+            hello = Conversation(dialect="chat", prompt_index=0, messages=HELLO, template_kwargs=kwargs)
+            try:
+                return self.render_text(replace(job, conversation=hello, sourced=False))
+            except RenderFailed:
+                return None
+
+        return settle(job.conversation, lambda: server_templates(job), lambda: disabled_effort(probe))
 
 
 def _given(job: Job, choice: Choice, template: ChatTemplate, *, generation_prompt: bool) -> dict[str, Any]:
