@@ -99,7 +99,8 @@ def _first_text(item: Mapping[str, Any]) -> str | None:
         return None
     first = content[0] if isinstance(content, list) and content else None
     text = first.get("text") if isinstance(first, Mapping) else None
-    if not isinstance(text, str) or ("type" not in item and first["type"] not in _INPUTS):
+    bare_output = "type" not in item and isinstance(first, Mapping) and first.get("type") not in _INPUTS
+    if not isinstance(text, str) or bare_output:
         raise ValueError("the server does not take an assistant message that begins like this one")
     return text
 

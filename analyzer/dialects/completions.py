@@ -31,7 +31,7 @@ class CompletionsDialect:
                 dialect=self.name,
                 prompt_index=index,
                 text=item if isinstance(item, str) else None,
-                token_ids=None if isinstance(item, str) else tuple(item),
+                token_ids=None if isinstance(item, str) else tuple(map(int, item)),
                 add_special_tokens=special and isinstance(item, str),
                 suffix=body.get("suffix"),
                 truncation=_truncation(body),
@@ -45,13 +45,15 @@ def _truncation(body: Mapping[str, Any]) -> Truncation | None:
     tokens = body.get("truncate_prompt_tokens")
     if tokens is None:
         return None
+    if tokens == 0:
+        raise ValueError("the server refuses to cut a prompt to nothing")
     reserves = bool(body.get("max_tokens", 16))
     return Truncation(tokens=tokens, side=body.get("truncation_side"), reserves_output=reserves)
 
 
 def _prompts(prompt: Any) -> list[Any]:
     """The engine's prompts: text and ids do not mix in a list (completion/protocol.py:48-54)."""
-    if isinstance(prompt, str) or _is_ids(prompt):
+    if (isinstance(prompt, str) and prompt) or _is_ids(prompt):
         return [prompt]
     items = prompt if isinstance(prompt, list) else []
     if items and (all(isinstance(item, str) for item in items) or all(_is_ids(item) for item in items)):
@@ -60,9 +62,10 @@ def _prompts(prompt: Any) -> list[Any]:
 
 
 def _is_ids(value: Any) -> bool:
+    # Whole floats and booleans pass for ids (pydantic's lax mode, seen on the server).
     if not isinstance(value, list) or not value:
         return False
-    return all(type(item) is int and item >= 0 for item in value)
+    return all(isinstance(item, int | float) and item >= 0 and item == int(item) for item in value)
 
 
 DIALECT = CompletionsDialect()
