@@ -6,36 +6,69 @@ The only place where the analyzer's command line starts the proxy.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
 
 from analyzer.pipeline import Options
 from analyzer.reporting import print_summary
+from analyzer.settings import FACT_PATH, note_on_ignored, parse_settings, worth_keeping
 from proxy.serve import Counts, Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
 from store.db import Capture
+from store.records import ServerFact
 
 
-def run_proxy(upstream: Upstream, listen: tuple[str, int], target: str, redaction: str) -> int:
-    """Serve until a signal comes. Returns the exit status: 1 where a record was lost."""
-    counts = _capture(upstream, listen, target, redaction, until_signal)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """Where to record and how: a capture, its redaction, and the server's start line where it was given."""
+
+    target: str
+    redaction: str
+    serve_command: str | None = None
+
+
+def run_proxy(upstream: Upstream, listen: tuple[str, int], recording: Recording) -> int:
+    """Serve until a signal comes. Returns the exit status: 1 where a record was lost.
+
+    Raises click.UsageError for a start line that is none.
+    """
+    counts = _capture(upstream, listen, recording, until_signal)
     return 1 if counts.lost else 0
 
 
-def run_command(
-    upstream: Upstream, target: str, redaction: str, command: Sequence[str], options: Options
-) -> int:
-    """Run a command behind the proxy, then print the summary of its capture; returns the command's status."""
+def run_command(upstream: Upstream, recording: Recording, command: Sequence[str], options: Options) -> int:
+    """Run a command behind the proxy, then print the summary of its capture; returns the command's status.
+
+    Raises click.UsageError for a start line that is none.
+    """
     session = CommandSession(command)
-    _capture(upstream, ("127.0.0.1", 0), target, redaction, session)
-    print_summary(target, options)
+    _capture(upstream, ("127.0.0.1", 0), recording, session)
+    print_summary(recording.target, options)
     return session.status
 
 
-def _capture(
-    upstream: Upstream, listen: tuple[str, int], target: str, redaction: str, session: Session
-) -> Counts:
+def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, session: Session) -> Counts:
     """One run of the proxy; refuses to start where the capture cannot be written."""
-    with Capture.create_or_open(target, redaction=redaction) as capture:
+    facts = _told(recording.serve_command)
+    target = recording.target
+    with Capture.create_or_open(target, redaction=recording.redaction) as capture:
+        capture.save_facts(facts)
         counts = serve(upstream, capture, listen=listen, session=session)
     print(f"{target}: {counts.recorded} exchanges recorded, {counts.lost} lost", file=sys.stderr)
     return counts
+
+
+def _told(serve_command: str | None) -> tuple[ServerFact, ...]:
+    """What the user told of the server, in the shape of what it tells itself."""
+    if serve_command is None:
+        return ()
+    try:
+        note, kept = note_on_ignored(parse_settings(serve_command)), worth_keeping(serve_command)
+    except ValueError as error:
+        raise click.UsageError(f"--serve-command: {error}") from error
+    if note:
+        print(note, file=sys.stderr)
+    return (ServerFact(at_ns=time.time_ns(), path=FACT_PATH, status=200, body=kept.encode()),)

@@ -15,7 +15,7 @@ from analyzer.sourced import join
 type ContentFormat = Literal["string", "openai"]
 """Whether the template gets a message's content as one string or as a list of parts."""
 
-# chat_utils.py:1815: these become plain text, whatever they are called. `thinking` holds its own key.
+# chat_utils.py:1647 and 1815: these become plain text, whatever they are called; two hold their own key.
 _TEXT_KEYS = {
     "text": "text",
     "input_text": "text",
@@ -23,6 +23,14 @@ _TEXT_KEYS = {
     "refusal": "refusal",
     "thinking": "thinking",
 }
+_MAY_BE_NULL = ("text", "refusal")
+"""Part types that are passed over where their text is null (chat_utils.py:1809)."""
+
+# Keys that some kind of part declares, chat_utils.py:1676: a text part loses them, and keeps all others.
+_DECLARED_KEYS = frozenset(
+    "audio_embeds audio_url closed data file image_embeds image_pil image_url input_audio name"  # noqa: SIM905
+    " prompt_cache_breakpoint refusal text thinking type uuid video_embeds video_url".split()
+)
 _BILLING_LINE = "x-anthropic-billing-header"
 
 
@@ -45,9 +53,9 @@ def _parse(message: Mapping[str, Any], content_format: ContentFormat) -> dict[st
         _assistant_fields(message, parsed)
     elif role == "tool" and "tool_call_id" in message:
         parsed["tool_call_id"] = message["tool_call_id"]
-    elif role == "developer":
-        parsed["tools"] = message.get("tools")
     parsed |= {key: message[key] for key in ("name", "task") if isinstance(message.get(key), str)}
+    if role == "developer":
+        parsed["tools"] = message.get("tools")
     return parsed
 
 
@@ -90,51 +98,77 @@ def _arguments(arguments: Any) -> Mapping[str, Any]:
 
 
 def _content(role: str, content: Any, content_format: ContentFormat) -> Any:
-    if content is None:
-        return "" if content_format == "string" or role == "tool" else []
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    # An empty object passes as an empty list (seen on the server).
+    given = [content] if isinstance(content, str) else list(content or ())
     if role == "system":
-        parts = [kept for part in parts if (kept := _without_billing_line(part)) is not None]
-    if role == "tool" and all(_text_of(part) is not None for part in parts):
-        return _joined(parts, keep_empty=content_format == "openai")
+        given = [kept for part in given if (kept := _without_billing_line(part)) is not None]
+    parts = [part for part in map(_part, given) if part is not None]
     if content_format == "string":
-        return _joined(parts, keep_empty=False)
-    return [_part(part) for part in parts]
+        return join("\n", [text for part in parts if (text := part.get("text", part.get("name")))])
+    if role == "tool" and all(part["type"] == "text" for part in parts):
+        return join("\n", [part["text"] for part in parts])
+    return parts
 
 
-def _joined(parts: Iterable[Any], *, keep_empty: bool) -> str:
-    texts = [_text_of(part) for part in parts]
-    if any(text is None for text in texts):
-        raise ValueError("a message holds something other than text, which is not rendered yet")
-    return join("\n", [text for text in texts if text is not None and (text or keep_empty)])
-
-
-def _part(part: Any) -> dict[str, Any]:
-    """A text part as the template sees it: `text` before `type`, extra keys kept (chat_utils.py:1942)."""
-    text = _text_of(part)
-    if text is None:
-        raise ValueError("a message holds something other than text, which is not rendered yet")
+def _part(part: Any) -> dict[str, Any] | None:
+    """A part as a template sees it in openai format (chat_utils.py:1908); None where it is passed over."""
     if isinstance(part, str):
-        return {"type": "text", "text": text}
-    extras = {key: value for key, value in part.items() if key not in ("type", *_TEXT_KEYS.values())}
-    return {"type": "text", "text": text} | extras
-
-
-def _text_of(part: Any) -> str | None:
-    """The text of a part, or None where it is not text."""
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, Mapping):
+        return {"type": "text", "text": part}
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if not isinstance(kind, str):
+        raise ValueError("a part of a message has no type")
+    if kind == "tool_reference":
+        return {"type": kind, "name": part.get("name")}
+    if kind not in _TEXT_KEYS:
+        # Placeholders become as many tokens as the model's image processor says; nothing here knows that.
+        raise ValueError(f"a message holds a part of type {kind!r}, and only text can be rendered here")
+    text = part.get(_TEXT_KEYS[kind])
+    if text is None and kind in _MAY_BE_NULL:
         return None
-    key = _TEXT_KEYS.get(part.get("type", "text"))
-    text = part.get(key) if key else None
-    return text if isinstance(text, str) else None
+    if not isinstance(text, str):
+        raise ValueError(f"a part of type {kind!r} holds no text")
+    extras = {key: value for key, value in part.items() if key not in _DECLARED_KEYS}
+    return {"type": "text", "text": text} | extras
 
 
 def _without_billing_line(part: Any) -> Any:
     """Drop a system part's first line where it is a client's billing header (chat_utils.py:2036-2071)."""
-    text = _text_of(part)
-    if text is None or not text.startswith(_BILLING_LINE):
+    text: Any = part
+    if isinstance(part, Mapping):
+        text = part.get("text") if part.get("type") == "text" else None
+    if not isinstance(text, str) or not text.startswith(_BILLING_LINE):
         return part
     rest = text.partition("\n")[2]
-    return {"type": "text", "text": rest} if rest else None
+    if not rest:
+        return None
+    return rest if isinstance(part, str) else {**part, "text": rest}
+
+
+def for_template(messages: Sequence[dict[str, Any]], template: str) -> list[dict[str, Any]]:
+    """Developer messages as system messages, where the template's text does not name that role in quotes.
+
+    With a developer message there, all system messages become one, at the front (hf.py:503-568, 801).
+    """
+    spoken = "'developer'" in template or '"developer"' in template
+    if spoken or not any(message["role"] == "developer" for message in messages):
+        return list(messages)
+    renamed = [_as_system(message) for message in messages]
+    system = [message for message in renamed if message["role"] == "system"]
+    if len(system) == 1 and renamed[0]["role"] == "system":
+        return renamed
+    merged = join("\n\n", [text for message in system if (text := _system_text(message))])
+    others = [message for message in renamed if message["role"] != "system"]
+    return [{"role": "system", "content": merged}, *others]
+
+
+def _as_system(message: dict[str, Any]) -> dict[str, Any]:
+    if message["role"] != "developer":
+        return message
+    return {key: value for key, value in message.items() if key != "tools"} | {"role": "system"}
+
+
+def _system_text(message: Mapping[str, Any]) -> str:
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return join("\n", [part["text"] for part in content if "text" in part])

@@ -1,7 +1,8 @@
 """Compiles a chat template and renders conversations with it, as transformers would, in a sandbox.
 
 It downloads nothing and knows no tokens. The rules are those of `render_jinja_template` of transformers
-5.24 (utils/chat_template_utils.py:763) for JSON values, and the environment is transformers' own.
+5.19 (utils/chat_template_utils.py:506) for JSON values: vLLM 0.32 requires transformers below 5.20, where
+reasoning is not copied to other names. The environment is transformers' own.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 MAX_SECONDS = 10.0
 MAX_CHARS = 64 * 1024 * 1024
-_REASONING = ("reasoning_content", "thinking", "reasoning")
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 
 
@@ -220,14 +220,7 @@ def _prepared(messages: list[Any], tools: list[Any] | None, documents: list[Any]
             raise TypeError(
                 f"Chat messages should be dicts, dataclasses or pydantic models, but got {message!r}."
             )
-    return [_with_reasoning(message) for message in messages]
-
-
-def _with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
-    reasoning = next((message[name] for name in _REASONING if message.get(name) is not None), None)
-    if reasoning is None:
-        return message
-    return with_members(message, {"thinking": reasoning}, {"reasoning_content": reasoning})
+    return list(messages)
 
 
 def _tag_final(chat: list[Any], field: str, source: str) -> str:
@@ -237,16 +230,13 @@ def _tag_final(chat: list[Any], field: str, source: str) -> str:
     final = chat[-1].get(field)
     if final is None:
         raise ValueError(f'continue_final_message is set but the final message has no "{field}" to continue!')
-    fields = [field]
-    if field in _REASONING:
-        fields = [name for name in _REASONING if chat[-1].get(name) == final]
-    if not any(name in source for name in fields):
+    if field not in source:
         raise ValueError(
             f'continue_final_message is set to "{field}" but this is not an accepted field in '
             "the chat_template"
         )
     if not isinstance(final, list | tuple):
-        chat[-1] = with_members(chat[-1], {}, {name: chat[-1][name] + _TAG for name in fields})
+        chat[-1] = with_members(chat[-1], {}, {field: final + _TAG})
         return final  # type: ignore[no-any-return]
     for at in range(len(final) - 1, -1, -1):
         if "text" in final[at]:

@@ -46,6 +46,15 @@ def main() -> None:
     """
 
 
+def _serve_command(what_becomes_of_it: str) -> Callable[..., Any]:
+    return click.option(
+        "--serve-command",
+        metavar="LINE",
+        help="The line that starts the server, quoted whole: it tells the chat template, its defaults, the"
+        f" tokenizer and the cache's sizes. {what_becomes_of_it}",
+    )
+
+
 def _proxy_options[F: Callable[..., Any]](command: F) -> F:
     options = (
         click.option(
@@ -65,6 +74,7 @@ def _proxy_options[F: Callable[..., Any]](command: F) -> F:
             show_default=True,
             help="What never reaches disk. secrets: credentials, in headers, query and bodies.",
         ),
+        _serve_command("Kept with the capture."),
     )
     for option in reversed(options):
         command = option(command)
@@ -81,7 +91,7 @@ def _proxy_options[F: Callable[..., Any]](command: F) -> F:
     help="Port 0 takes a free one.",
 )
 @explained
-def proxy(upstream: str, listen: str, capture: str, redact: str) -> None:
+def proxy(upstream: str, listen: str, capture: str, redact: str, serve_command: str | None) -> None:
     """Stand in front of a server and record what agents send it.
 
     Every response streams through as it comes. Recorded are POSTs to /v1/chat/completions,
@@ -91,7 +101,8 @@ def proxy(upstream: str, listen: str, capture: str, redact: str) -> None:
     """
     from analyzer import capturing
 
-    sys.exit(capturing.run_proxy(_upstream(upstream), _address(listen), capture, redact))
+    recording = capturing.Recording(target=capture, redaction=redact, serve_command=serve_command)
+    sys.exit(capturing.run_proxy(_upstream(upstream), _address(listen), recording))
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -99,7 +110,15 @@ def proxy(upstream: str, listen: str, capture: str, redact: str) -> None:
 @click.option("--tokenizer", metavar="DIR|NAME", help="As for `locality report`.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @explained
-def run(upstream: str, capture: str, redact: str, tokenizer: str | None, command: tuple[str, ...]) -> None:
+def run(
+    upstream: str,
+    capture: str,
+    redact: str,
+    *,
+    tokenizer: str | None,
+    serve_command: str | None,
+    command: tuple[str, ...],
+) -> None:
     """Run COMMAND with its traffic recorded, then print the report's summary.
 
     The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
@@ -108,8 +127,9 @@ def run(upstream: str, capture: str, redact: str, tokenizer: str | None, command
     from analyzer import capturing
     from analyzer.pipeline import Options
 
+    recording = capturing.Recording(target=capture, redaction=redact, serve_command=serve_command)
     options = Options(tokenizer=tokenizer)
-    sys.exit(capturing.run_command(_upstream(upstream), capture, redact, command, options))
+    sys.exit(capturing.run_command(_upstream(upstream), recording, command, options))
 
 
 @main.command()
@@ -128,6 +148,7 @@ def run(upstream: str, capture: str, redact: str, tokenizer: str | None, command
     help="How prompts become tokens; see `locality list renderers`."
     " auto takes the best that works and says which; a named one fails hard.",
 )
+@_serve_command("Default: the one that was given to the proxy.")
 @click.option(
     "--block-size",
     type=click.IntRange(min=1),

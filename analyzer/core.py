@@ -64,12 +64,32 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Truncation:
+    """A prompt's length limit in tokens, and which end of it is cut off.
+
+    `tokens` is -1 for the longest prompt that the model takes, less one token where `reserves_output`.
+    `side` is None where the request names none: the server's tokenizer then cuts on the left, and keeps
+    the special tokens it adds (vLLM 0.32 renderers/params.py:318-376, 481-520).
+    """
+
+    tokens: int
+    side: Literal["left", "right"] | None = None
+    reserves_output: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """One prompt of a request body, normalised as the server normalises it before rendering.
 
     Exactly one of three is given: `messages` (for a chat template), `text` (a raw prompt) or
     `token_ids`. The strings inside `messages`, `tools` and `text` may be `Sourced` (they then know
     their JSON path); they compare and render like plain ones.
+
+    `suffix` is what is to follow the text that is filled in. `truncation` cuts the ids. `merges_system`
+    says that system messages within the conversation are put into the first where the template refuses
+    them in place; `low_effort_kwargs`, where given, replace `template_kwargs` on a server that has no
+    effort `none` (`analyzer.anthropic_probes` settles both). `tool_choice` is spelt as chat spells it.
+    `chat_template` is the request's own template, or the name of one of the tokenizer's.
     """
 
     dialect: str
@@ -82,6 +102,12 @@ class Conversation:
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     add_special_tokens: bool = False
+    tool_choice: Any = None
+    chat_template: str | None = None
+    suffix: str | None = None
+    truncation: Truncation | None = None
+    merges_system: bool = False
+    low_effort_kwargs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from analyzer.servers import ServerProfile
+from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.tokens import TokenizerError
 
 HOW_TO_GIVE = "give --tokenizer DIR, the folder of the served model that holds its tokenizer.json"
 
 
-def find_tokenizer(given: str | None, profile: ServerProfile) -> Path:
-    """The folder of the tokenizer files. Raises TokenizerError saying what is missing and what to give."""
+def find_tokenizer(given: str | None, profile: ServerProfile, settings: ServerSettings = UNTOLD) -> Path:
+    """The folder of the tokenizer files: by the user, else by the start line, else by the server itself.
+
+    Raises TokenizerError saying what is missing and what to give.
+    """
     if given is not None:
         found = _local(given)
         if found is None:
@@ -22,12 +26,13 @@ def find_tokenizer(given: str | None, profile: ServerProfile) -> Path:
                 f"--tokenizer {given}: no such folder, nor such a model in the local hub cache; {HOW_TO_GIVE}"
             )
         return found
-    if profile.root is None:
+    loaded = settings.tokenizer or profile.root or settings.model
+    if loaded is None:
         raise TokenizerError(f"no tokenizer: the server did not say which model it loaded; {HOW_TO_GIVE}")
-    found = _local(profile.root)
+    found = _local(loaded)
     if found is None:
         raise TokenizerError(
-            f"no tokenizer: the server loaded {profile.root}, which is not on this machine; {HOW_TO_GIVE}"
+            f"no tokenizer: the server loaded {loaded}, which is not on this machine; {HOW_TO_GIVE}"
         )
     return found
 

@@ -19,7 +19,8 @@ from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job
 from analyzer.rendering import AUTO, prepare
 from analyzer.report import Report, Server
-from analyzer.servers import ServerProfile, read_profile, settle
+from analyzer.servers import ServerProfile, read_profile, read_settings, settle
+from analyzer.settings import ServerSettings
 from analyzer.tokens import Tokenizer, TokenizerError
 from analyzer.turns import Placed, Relation, make_turn, summarise
 from store.db import Capture
@@ -36,25 +37,28 @@ class Options:
     renderer: str = AUTO
     block_size: int | None = None
     pool_blocks: int | None = None
+    serve_command: str | None = None
 
 
 def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
-    renderer, RenderFailed where a renderer was named and fails. Anything wrong with a single exchange is
-    a sentence on its row.
+    renderer or what is no start line, RenderFailed where a renderer was named and fails. Anything wrong
+    with a single exchange is a sentence on its row.
     """
-    profile = read_profile(capture.facts())
-    reader, missing = _reader(options, profile)
+    facts = capture.facts()
+    profile, settings = read_profile(facts), read_settings(facts, options.serve_command)
+    reader, missing = _reader(options, profile, settings)
     server = settle(
         profile,
+        settings,
         block_size=options.block_size,
         pool_blocks=options.pool_blocks,
         tokenizer=reader.tokenizer,
     )
     placed = _place_all(capture, reader, server.block_size, progress)
-    predicted = _predict(placed, server, profile)
+    predicted = _predict(placed, server, profile.adapters | set(settings.lora_modules))
     turns = tuple(
         make_turn(item, server.block_size, predicted.get(_name(item.prompt.key))) for item in placed
     )
@@ -68,11 +72,13 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     )
 
 
-def _reader(options: Options, profile: ServerProfile) -> tuple[PromptReader, str | None]:
+def _reader(
+    options: Options, profile: ServerProfile, settings: ServerSettings
+) -> tuple[PromptReader, str | None]:
     """The reader, and what to say where there is no tokenizer."""
     with ThreadPoolExecutor(1) as pool:
         # Loading takes a second outside the interpreter's lock; importing takes another inside it.
-        loading = pool.submit(lambda: Tokenizer(find_tokenizer(options.tokenizer, profile)))
+        loading = pool.submit(lambda: Tokenizer(find_tokenizer(options.tokenizer, profile, settings)))
         prepare(options.renderer)
         try:
             tokenizer, missing = loading.result(), None
@@ -80,7 +86,14 @@ def _reader(options: Options, profile: ServerProfile) -> tuple[PromptReader, str
             if options.tokenizer is not None:
                 raise
             tokenizer, missing = None, str(error)
-    return PromptReader(tokenizer, choice=options.renderer, missing=missing), missing
+    reader = PromptReader(
+        tokenizer,
+        choice=options.renderer,
+        missing=missing,
+        settings=settings,
+        max_model_len=profile.max_model_len or settings.max_model_len,
+    )
+    return reader, missing
 
 
 def _place_all(capture: Capture, reader: PromptReader, block_size: int, progress: Progress) -> list[Placed]:
@@ -138,7 +151,7 @@ class _Placer:
         )
 
 
-def _predict(placed: list[Placed], server: Server, profile: ServerProfile) -> dict[str, int | None]:
+def _predict(placed: list[Placed], server: Server, adapters: frozenset[str]) -> dict[str, int | None]:
     requests = []
     for item in placed:
         prompt, exchange = item.prompt, item.prompt.source.exchange
@@ -151,7 +164,7 @@ def _predict(placed: list[Placed], server: Server, profile: ServerProfile) -> di
                     if exchange.duration_ns is None
                     else exchange.started_at_ns + exchange.duration_ns,
                     token_ids=prompt.rendering.token_ids,
-                    namespace=prompt.source.request.namespace(profile.adapters),
+                    namespace=prompt.source.request.namespace(adapters),
                     skip_reading=prompt.source.request.skip_reading,
                     generated=prompt.generated,
                 )

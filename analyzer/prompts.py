@@ -13,6 +13,7 @@ from analyzer.reading import Request, reached_the_model, read_request
 from analyzer.renderers import Job, RenderFailed
 from analyzer.rendering import AUTO, render, verdicts
 from analyzer.replies import read_reply
+from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
 
@@ -69,13 +70,22 @@ class PromptReader:
     """Reads and renders exchanges with one tokenizer and one choice of renderer.
 
     With a `choice` other than auto, `read` raises RenderFailed where that renderer fails. `missing` is
-    what to tell of a prompt that needs the tokenizer where there is none.
+    what to tell of a prompt that needs the tokenizer where there is none; `settings` and `max_model_len`
+    are as in a Job.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer | None, *, choice: str = AUTO, missing: str | None = None
+        self,
+        tokenizer: Tokenizer | None,
+        *,
+        choice: str = AUTO,
+        missing: str | None = None,
+        settings: ServerSettings = UNTOLD,
+        max_model_len: int | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self._settings = settings
+        self._max_model_len = max_model_len
         self._choice = choice
         self._missing = missing
 
@@ -131,6 +141,8 @@ class PromptReader:
             clock=datetime.fromtimestamp(exchange.started_at_ns / 1e9).astimezone(),
             tokenizer=self.tokenizer,
             sourced=sourced,
+            settings=self._settings,
+            max_model_len=self._max_model_len,
         )
 
 

@@ -16,6 +16,7 @@ from analyzer.pipeline import Options, Progress, analyze
 from analyzer.registry import plugins
 from analyzer.report import Report
 from analyzer.reports import ReportForm
+from analyzer.settings import note_on_ignored, parse_settings
 from store.db import Capture
 
 DONE, FAILED, CHECK_DID_NOT_HOLD = 0, 1, 3
@@ -61,6 +62,10 @@ def _form(name: str) -> ReportForm:
 
 def _analyse(target: str, options: Options) -> Report:
     try:
+        if options.serve_command is not None and (
+            note := note_on_ignored(parse_settings(options.serve_command))
+        ):
+            print(note, file=sys.stderr)
         with Capture.open(target) as capture, _Progress() as progress:
             return analyze(capture, options, progress)
     except ValueError as error:

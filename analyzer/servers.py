@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.report import Server
+from analyzer.settings import FACT_PATH, UNTOLD, ServerSettings, parse_settings
 from analyzer.tokens import Tokenizer
 from store.records import ServerFact
 
@@ -84,24 +85,39 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
+def read_settings(facts: Iterable[ServerFact], given: str | None) -> ServerSettings:
+    """What the server's start line says: the one given, else the last that was kept with the capture.
+
+    Raises ValueError where it is none.
+    """
+    kept = [fact.body.decode(errors="replace") for fact in facts if fact.path == FACT_PATH]
+    command = given if given is not None else kept[-1] if kept else None
+    return UNTOLD if command is None else parse_settings(command)
+
+
 def settle(
-    profile: ServerProfile, *, block_size: int | None, pool_blocks: int | None, tokenizer: Tokenizer | None
+    profile: ServerProfile,
+    settings: ServerSettings = UNTOLD,
+    *,
+    block_size: int | None,
+    pool_blocks: int | None,
+    tokenizer: Tokenizer | None,
 ) -> Server:
-    """What the analysis goes by: the user's word first, then the server's, then an assumption it names."""
+    """What the analysis goes by: the user's word, the server's, its start line's, an assumption it names."""
     assumed = []
-    size = block_size or profile.block_size
+    size = block_size or profile.block_size or settings.block_size
     if size is None:
         size = DEFAULT_BLOCK_SIZE
         assumed.append(f"block_size {size}: the server did not say; give --block-size")
-    pool = pool_blocks or profile.pool_blocks
+    pool = pool_blocks or profile.pool_blocks or settings.num_gpu_blocks_override
     if pool is None:
         assumed.append("pool_blocks without limit: the server did not say; give --pool-blocks")
     return Server(
         version=profile.version,
-        model=profile.model,
+        model=profile.model or next(iter(settings.served_model_name), settings.model),
         block_size=size,
         pool_blocks=pool,
-        max_model_len=profile.max_model_len,
+        max_model_len=profile.max_model_len or settings.max_model_len,
         tokenizer=str(tokenizer.directory) if tokenizer else None,
         tokenizer_backend=tokenizer.backend if tokenizer else None,
         assumed=tuple(assumed),

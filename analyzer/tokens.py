@@ -1,4 +1,4 @@
-"""Text to token ids with a server's own tokenizer files.
+"""Text to token ids with a server's own tokenizer files, and what a chat template sees of them.
 
 Nothing is downloaded and no code from the folder is run. `fastokens` gives the same ids as `tokenizers`
 at some twenty times the speed; where it cannot load a file, `tokenizers` does the work.
@@ -7,7 +7,7 @@ at some twenty times the speed; where it cannot load a file, `tokenizers` does t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,11 @@ from typing import Any
 import numpy as np
 
 from analyzer.core import TokenIds
+
+TEMPLATE_FILE, TEMPLATE_FOLDER = "chat_template.jinja", "additional_chat_templates"
+_NOT_TOKENS = ("add_bos_token", "add_eos_token")
+_PLAIN_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
+"""Tokenizer classes that bring no special tokens of their own."""
 
 
 class TokenizerError(Exception):
@@ -39,24 +44,97 @@ class Tokenizer:
 
     @cached_property
     def chat_templates(self) -> dict[str, str]:
-        """Chat templates by name; the only one of most models is called `default`."""
-        file = self.directory / "chat_template.jinja"
-        if file.is_file():
-            return {"default": file.read_text(encoding="utf-8")}
+        """Chat templates by name; the only one of most models is called `default`.
+
+        Files count before the configuration (transformers 5.19 tokenization_utils_base.py:1785).
+        """
+        found = {path.stem: _text(path) for path in (self.directory / TEMPLATE_FOLDER).glob("*.jinja")}
+        if (self.directory / TEMPLATE_FILE).is_file():
+            found["default"] = _text(self.directory / TEMPLATE_FILE)
         given = self.config.get("chat_template")
-        if isinstance(given, list):
+        if not found and isinstance(given, list):
             return {item["name"]: item["template"] for item in given}
-        return {"default": given} if isinstance(given, str) else {}
+        return found or ({"default": given} if isinstance(given, str) else {})
+
+    @property
+    def templates_have_names(self) -> bool:
+        """Whether a request may choose a template by name: a single one has none."""
+        return len(self.chat_templates) > 1 or isinstance(self.config.get("chat_template"), list)
 
     @cached_property
-    def special_tokens(self) -> dict[str, str]:
-        """The named special tokens (`bos_token`, ...) that a template may print."""
-        found = {}
-        for name, value in self.config.items():
-            content = value.get("content") if isinstance(value, dict) else value
-            if name.endswith("_token") and isinstance(content, str):
-                found[name] = content
-        return found
+    def processor_template(self) -> str | None:
+        """The multimodal processor's chat template, where the folder holds a processor with one.
+
+        Its old file counts before the new one (transformers 5.19 processing_utils.py:1398-1451).
+        """
+        processor = self.directory / "processor_config.json"
+        if not processor.is_file() and not (self.directory / "preprocessor_config.json").is_file():
+            return None
+        own = _read_json(processor, required=False).get("chat_template")
+        old = _read_json(self.directory / "chat_template.json", required=False).get("chat_template")
+        new = self.directory / TEMPLATE_FILE
+        for template in (own, old, _text(new) if new.is_file() else None):
+            if isinstance(template, str):
+                return template
+        return None
+
+    @cached_property
+    def model_type(self) -> str | None:
+        """The architecture that the folder's config.json names."""
+        found = _read_json(self.directory / "config.json", required=False).get("model_type")
+        return found if isinstance(found, str) else None
+
+    def special_tokens(self, names: Collection[str]) -> dict[str, str]:
+        """Of `names`, those that are special tokens (`bos_token`, `image_token`, ...), with their text.
+
+        The configuration names most. A tokenizer class brings others along; transformers knows them, and
+        is asked only where one of `names` may be such a token.
+        """
+        asked = [name for name in names if name in self._named_tokens or name.endswith("_token")]
+        if self._brings_tokens and any(name not in self._named_tokens for name in asked):
+            known: Mapping[str, str | None] = self._all_tokens
+        else:
+            known = self._named_tokens
+        return {name: text for name in asked if (text := known.get(name)) is not None}
+
+    @cached_property
+    def _named_tokens(self) -> dict[str, str | None]:
+        """As transformers 5.19 reads them (tokenization_utils_base.py:1812-1890); None: said to be none."""
+        said = dict(self.config)
+        if "added_tokens_decoder" not in said:
+            said |= _read_json(self.directory / "special_tokens_map.json", required=False)
+        for holder in ("extra_special_tokens", "model_specific_special_tokens"):
+            if isinstance(said.get(holder), dict):
+                said |= {name: value for name, value in said[holder].items() if name not in _NOT_TOKENS}
+        extra = said.get("extra_special_tokens")
+        names = [name for name in said if name.endswith("_token") and name not in _NOT_TOKENS]
+        names += [name for name in (extra if isinstance(extra, dict) else {}) if name not in names]
+        return {name: _content(said[name]) for name in names}
+
+    @property
+    def _brings_tokens(self) -> bool:
+        return self.config.get("tokenizer_class") not in (None, *_PLAIN_CLASSES)
+
+    @cached_property
+    def _all_tokens(self) -> dict[str, str]:
+        from transformers import AutoTokenizer
+
+        try:
+            loaded = AutoTokenizer.from_pretrained(
+                str(self.directory), local_files_only=True, trust_remote_code=False
+            )
+        except Exception:  # the configuration's own words are then all there is
+            return {name: text for name, text in self._named_tokens.items() if text is not None}
+        return dict(loaded.special_tokens_map)
+
+
+def _content(value: Any) -> str | None:
+    content = value.get("content") if isinstance(value, dict) else value
+    return content if isinstance(content, str) else None
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _load(path: Path) -> tuple[str, Callable[[str, bool], TokenIds]]:

@@ -108,7 +108,8 @@ class ResponseSeen:
 class ServerFact:
     """What the upstream answered when asked what it is: one answer of one path.
 
-    `status` is None where it could not be asked; `body` is then the reason.
+    `status` is None where it could not be asked; `body` is then the reason. What the user told of it has
+    the same shape: path `serve-command`, status 200.
     """
 
     at_ns: int

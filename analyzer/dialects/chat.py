@@ -5,10 +5,14 @@ It stops where the chat template's needs begin: message parts are still as sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from analyzer.core import Conversation
+from analyzer.chat_requests import dump_tool, template_kwargs
+from analyzer.core import Conversation, Truncation
+
+_TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
+_TEXT_PARTS = ("text", "input_text", "output_text", "refusal", "thinking", "tool_reference")
 
 
 class ChatDialect:
@@ -19,60 +23,93 @@ class ChatDialect:
 
     def conversations(self, body: Mapping[str, Any]) -> tuple[Conversation, ...]:
         """The one prompt of a chat body."""
-        messages = body.get("messages")
-        if not isinstance(messages, list) or not all(isinstance(item, Mapping) for item in messages):
-            raise ValueError("the body has no list of messages")
+        messages = _messages(body)
+        if (ids := _forwarded_ids(body, messages)) is not None:
+            return (Conversation(dialect=self.name, prompt_index=0, token_ids=ids),)
         tools = body.get("tools")
-        if tools is not None and not isinstance(tools, list):
-            raise ValueError("tools is not a list")
+        if tools is not None and (not isinstance(tools, list) or not tools):
+            raise ValueError("tools is not a list of at least one tool")
         return (
             Conversation(
                 dialect=self.name,
                 prompt_index=0,
                 messages=tuple(_with_reasoning(item) for item in messages),
                 tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
-                template_kwargs=_template_kwargs(body),
-                add_generation_prompt=bool(body.get("add_generation_prompt", True)),
-                continue_final_message=bool(body.get("continue_final_message", False)),
-                add_special_tokens=bool(body.get("add_special_tokens", False)),
+                template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
+                add_generation_prompt=_flag(body, "add_generation_prompt", default=True),
+                continue_final_message=_flag(body, "continue_final_message"),
+                add_special_tokens=_flag(body, "add_special_tokens"),
+                tool_choice=body.get("tool_choice", "auto" if tools else "none"),
+                chat_template=body.get("chat_template") or None,
+                truncation=_truncation(body),
             ),
         )
 
 
+def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(item, Mapping) for item in messages):
+        raise ValueError("the body has no list of messages")
+    if not messages:
+        raise ValueError("the list of messages is empty")
+    return messages
+
+
+def _forwarded_ids(body: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> tuple[int, ...] | None:
+    """Ids that a prefill server passed on: they take the place of the messages (online_renderer.py:105-150).
+
+    Not where the answer echoes the last message, nor where a message holds more than text.
+    """
+    handed_over = body.get("kv_transfer_params")
+    ids = handed_over.get("prompt_token_ids") if isinstance(handed_over, Mapping) else None
+    if ids is None or _flag(body, "echo") or any(_has_media(message) for message in messages):
+        return None
+    if not isinstance(ids, list) or not ids or any(type(item) is not int or item < 0 for item in ids):
+        raise ValueError("kv_transfer_params.prompt_token_ids is not a list of token ids")
+    return tuple(ids)
+
+
+def _has_media(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return any(isinstance(part, Mapping) and part.get("type", "text") not in _TEXT_PARTS for part in parts)
+
+
 def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """`reasoning_content` counts as `reasoning` where that is missing (protocol.py:554-579)."""
-    if message.get("reasoning") is None and message.get("reasoning_content") is not None:
-        renamed = {key: value for key, value in message.items() if key != "reasoning_content"}
-        return renamed | {"reasoning": message["reasoning_content"]}
-    return message
+    if "reasoning_content" not in message:
+        return message
+    renamed = {key: value for key, value in message.items() if key != "reasoning_content"}
+    if message.get("reasoning") is None and message["reasoning_content"] is not None:
+        renamed["reasoning"] = message["reasoning_content"]
+    return renamed
 
 
 def _dump_tool(tool: Any) -> Mapping[str, Any]:
-    """A tool as the template sees it: fixed order, unknown keys gone, absent texts null (protocol.py:202)."""
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(function, Mapping):
         raise ValueError("a tool has no function")
-    dumped = {key: function.get(key) for key in ("name", "description", "parameters")}
-    dumped |= _given(function, ("strict", "defer_loading"))
-    return {"type": tool.get("type", "function"), "function": dumped} | _given(tool, ("defer_loading",))
+    return dump_tool(function, defer_loading=tool.get("defer_loading"))
 
 
-def _given(holder: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    return {key: holder[key] for key in keys if holder.get(key) is not None}
+def _truncation(body: Mapping[str, Any]) -> Truncation | None:
+    """What the prompt is cut to (protocol.py:657-678): room is kept where output is asked for."""
+    tokens = body.get("truncate_prompt_tokens")
+    if not isinstance(tokens, int):
+        return None
+    asked = body.get("max_completion_tokens")
+    asked = body.get("max_tokens") if asked is None else asked
+    return Truncation(tokens=tokens, side=body.get("truncation_side"), reserves_output=bool(asked))
 
 
-def _template_kwargs(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments the request gives the template; top-level fields win (protocol.py:621-655)."""
-    asked = body.get("chat_template_kwargs")
-    kwargs = dict(asked) if isinstance(asked, Mapping) else {}
-    derived: dict[str, Any] = {}
-    if (effort := body.get("reasoning_effort")) is not None:
-        derived["reasoning_effort"] = effort
-        if "enable_thinking" not in kwargs:
-            derived["enable_thinking"] = effort != "none"
-    derived |= _given(body, ("documents",))
-    # None and "auto" never override (renderers/params.py:36-48).
-    return {key: value for key, value in (kwargs | derived).items() if value not in (None, "auto")}
+def _flag(body: Mapping[str, Any], key: str, *, default: bool = False) -> bool:
+    """A boolean, spelt in one of the ways that pydantic takes for one."""
+    value = body.get(key, default)
+    if isinstance(value, str) and value.lower() in (*_TRUE, *_FALSE):
+        return value.lower() in _TRUE
+    if value in (0, 1):
+        return bool(value)
+    raise ValueError(f"{key} is not a boolean")
 
 
 DIALECT = ChatDialect()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analyzer.core import Conversation
+from analyzer.core import Conversation, Truncation
 
 
 class CompletionsDialect:
@@ -18,32 +18,54 @@ class CompletionsDialect:
     path = "/v1/completions"
 
     def conversations(self, body: Mapping[str, Any]) -> tuple[Conversation, ...]:
-        """One conversation a prompt: `prompt` is str, list[str], list[int] or list[list[int]]."""
-        prompt = body.get("prompt")
-        # A default of True, unlike chat (completion/protocol.py).
+        """One conversation a prompt: `prompt` is str, list[str], list[int] or list[list[int]].
+
+        `n`, `echo` and what is sampled change no prompt.
+        """
+        if body.get("prompt_embeds") is not None:
+            raise ValueError("the prompt is given as embeddings, which have no token ids")
+        # A default of True, unlike chat (completion/protocol.py:133).
         special = bool(body.get("add_special_tokens", True))
         return tuple(
             Conversation(
                 dialect=self.name,
                 prompt_index=index,
                 text=item if isinstance(item, str) else None,
-                token_ids=None if isinstance(item, str) else tuple(item),
+                token_ids=None if isinstance(item, str) else tuple(map(int, item)),
                 add_special_tokens=special and isinstance(item, str),
+                suffix=body.get("suffix"),
+                truncation=_truncation(body),
             )
-            for index, item in enumerate(_prompts(prompt))
+            for index, item in enumerate(_prompts(body.get("prompt")))
         )
 
 
+def _truncation(body: Mapping[str, Any]) -> Truncation | None:
+    """The length a prompt is cut to; -1 leaves room for output unless `max_tokens` is 0 or null."""
+    tokens = body.get("truncate_prompt_tokens")
+    if tokens is None:
+        return None
+    if tokens == 0:
+        raise ValueError("the server refuses to cut a prompt to nothing")
+    reserves = bool(body.get("max_tokens", 16))
+    return Truncation(tokens=tokens, side=body.get("truncation_side"), reserves_output=reserves)
+
+
 def _prompts(prompt: Any) -> list[Any]:
-    if isinstance(prompt, str) or _is_ids(prompt):
+    """The engine's prompts: text and ids do not mix in a list (completion/protocol.py:48-54)."""
+    if (isinstance(prompt, str) and prompt) or _is_ids(prompt):
         return [prompt]
-    if isinstance(prompt, list) and prompt and all(isinstance(p, str) or _is_ids(p) for p in prompt):
-        return prompt
-    raise ValueError("prompt is neither text, token ids, nor a list of these")
+    items = prompt if isinstance(prompt, list) else []
+    if items and (all(isinstance(item, str) for item in items) or all(_is_ids(item) for item in items)):
+        return items
+    raise ValueError("prompt is neither text, token ids, nor a list of the one or the other")
 
 
 def _is_ids(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(item) is int for item in value)
+    # Whole floats and booleans pass for ids (pydantic's lax mode, seen on the server).
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(item, int | float) and item >= 0 and item == int(item) for item in value)
 
 
 DIALECT = CompletionsDialect()

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from analyzer.core import Conversation, Rendering, Reply
+from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.tokens import Tokenizer
 
 
@@ -20,7 +21,8 @@ class Job:
 
     `clock` is the moment of the request, in the local time zone: a template that prints today must
     print the request's day. `tokenizer` is None where none was found. Where `sourced` is set, the
-    conversation's strings know their fields, and the rendered text is to know them too.
+    conversation's strings know their fields, and the rendered text is to know them too. `settings` is
+    what the server's start line says, and `max_model_len` the longest prompt it takes, in tokens.
     """
 
     conversation: Conversation
@@ -28,6 +30,8 @@ class Job:
     clock: datetime
     tokenizer: Tokenizer | None
     sourced: bool = False
+    settings: ServerSettings = UNTOLD
+    max_model_len: int | None = None
 
 
 class Renderer(Protocol):

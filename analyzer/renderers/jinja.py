@@ -5,13 +5,20 @@ Template and special tokens come from the tokenizer's folder; nothing in it is r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from analyzer.chat_messages import parse_chat_messages
+from analyzer.anthropic_probes import HELLO, disabled_effort, settle
+from analyzer.chat_messages import for_template, parse_chat_messages
 from analyzer.chat_template import ChatTemplate, TemplateFailed, compile_template
-from analyzer.content_format import content_format_of
-from analyzer.core import Rendering
+from analyzer.core import Conversation, Rendering
+from analyzer.prompt_ids import encoded
 from analyzer.renderers import Job, RenderFailed
+from analyzer.template_choice import BUNDLED, Choice, choose, server_templates
+
+TOKENIZER_MODES = ("auto", "hf", "slow")
+"""Of the server's `--tokenizer-mode`, those whose prompts a chat template makes."""
 
 
 class JinjaRenderer:
@@ -21,54 +28,73 @@ class JinjaRenderer:
     rank = 40
 
     def fits(self, job: Job) -> bool:
-        """Whether there are messages, a tokenizer, and a template in its folder."""
-        return bool(job.conversation.messages and job.tokenizer and job.tokenizer.chat_templates)
+        """Whether there are messages, a tokenizer, and a template, or a reason for there being none."""
+        tokenizer = job.tokenizer
+        if not job.conversation.messages or tokenizer is None:
+            return False
+        given = job.conversation.chat_template or job.settings.chat_template
+        known = given or tokenizer.chat_templates or tokenizer.processor_template
+        return job.settings.tokenizer_mode in TOKENIZER_MODES and (
+            bool(known) or tokenizer.model_type in BUNDLED
+        )
 
     def render(self, job: Job) -> Rendering:
         """Render to text, then tokenize the text, as the server does."""
         text = self.render_text(job)
         if job.tokenizer is None:
             raise RenderFailed("no tokenizer: give --tokenizer DIR")
-        ids = job.tokenizer.encode(text, add_special_tokens=job.conversation.add_special_tokens)
+        ids = encoded(job.tokenizer, text, job.conversation, max_model_len=job.max_model_len)
         return Rendering(token_ids=ids, source=self.name, text=text)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The rendered prompt. Raises RenderFailed where the template or the messages do not allow it."""
+        conversation = job.conversation
+        if conversation.continue_final_message and conversation.add_generation_prompt:
+            raise RenderFailed(
+                "continue_final_message without add_generation_prompt: false, which the server refuses"
+            )
+        job = replace(job, conversation=self._settled(job))
+        choice = choose(job)
         try:
-            template = compile_template(_template_source(job))
-            given = _given(job, template, generation_prompt=generation_prompt)
+            template = compile_template(choice.template)
+            given = _given(job, choice, template, generation_prompt=generation_prompt)
             if job.sourced:
                 return template.render_sourced(**given).text
             return template.render(**given)
-        except (TemplateFailed, ValueError) as error:
+        except TemplateFailed as error:
             raise RenderFailed(f"the chat template failed: {error}") from error
+        except ValueError as error:
+            raise RenderFailed(str(error)) from error
+
+    def _settled(self, job: Job) -> Conversation:
+        """The conversation after what the server's Anthropic endpoint finds out by its templates."""
+
+        def probe(kwargs: Mapping[str, Any]) -> str | None:
+            hello = Conversation(dialect="chat", prompt_index=0, messages=HELLO, template_kwargs=kwargs)
+            try:
+                return self.render_text(replace(job, conversation=hello, sourced=False))
+            except RenderFailed:
+                return None
+
+        return settle(job.conversation, lambda: server_templates(job), lambda: disabled_effort(probe))
 
 
-def _given(job: Job, template: ChatTemplate, *, generation_prompt: bool) -> dict[str, Any]:
+def _given(job: Job, choice: Choice, template: ChatTemplate, *, generation_prompt: bool) -> dict[str, Any]:
     """The template's arguments; of the named ones only those it reads (hf.py:715-743)."""
     conversation = job.conversation
-    named = {**(job.tokenizer.special_tokens if job.tokenizer else {}), **conversation.template_kwargs}
     read = template.template_variables()
+    special = job.tokenizer.special_tokens(read) if job.tokenizer else {}
+    named = {**special, **choice.kwargs}
+    messages = parse_chat_messages(conversation.messages, choice.content_format)
     return {
-        "messages": parse_chat_messages(conversation.messages, content_format_of(template.source)),
-        "tools": conversation.tools,
+        "messages": for_template(messages, choice.template),
+        "tools": choice.tools,
         "documents": named.pop("documents", None),
         "add_generation_prompt": conversation.add_generation_prompt and generation_prompt,
         "continue_final_message": conversation.continue_final_message,
         "clock": job.clock,
         "kwargs": {key: value for key, value in named.items() if key in read},
     }
-
-
-def _template_source(job: Job) -> str:
-    """The `tool_use` template where tools are given and there is one, else the default (hf.py:265-320)."""
-    templates = job.tokenizer.chat_templates if job.tokenizer else {}
-    name = "tool_use" if job.conversation.tools is not None and "tool_use" in templates else "default"
-    if name not in templates:
-        raise RenderFailed(
-            "the tokenizer's folder has no chat template: put the server's chat_template.jinja there"
-        )
-    return templates[name]
 
 
 RENDERER = JinjaRenderer()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.core import Rendering
+from analyzer.prompt_ids import encoded, truncated
 from analyzer.renderers import Job, RenderFailed
 
 
@@ -28,18 +29,21 @@ class PromptRenderer:
         """Ids verbatim, or the text's."""
         conversation = job.conversation
         if conversation.token_ids is not None:
-            ids = np.array(conversation.token_ids, dtype=np.int32)
+            given = np.array(conversation.token_ids, dtype=np.int32)
+            ids = truncated(given, conversation.truncation, max_model_len=job.max_model_len)
             return Rendering(token_ids=ids, source=self.name)
         text = self.render_text(job)
         if job.tokenizer is None:
             raise RenderFailed("no tokenizer: give --tokenizer DIR")
-        ids = job.tokenizer.encode(text, add_special_tokens=conversation.add_special_tokens)
+        ids = encoded(job.tokenizer, text, conversation, max_model_len=job.max_model_len)
         return Rendering(token_ids=ids, source=self.name, text=text)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The prompt itself; a raw prompt has no generation prompt."""
         if job.conversation.text is None:
             raise RenderFailed("the prompt was given as token ids, without text")
+        if job.conversation.suffix is not None:
+            raise RenderFailed("a prompt with a suffix is filled in as its model has it, which is not known")
         return job.conversation.text
 
 

@@ -1,0 +1,50 @@
+"""What the chat-like request bodies share: how tools and template arguments reach the renderer.
+
+Messages are each dialect's own; token ids are nobody's here. The rules are vLLM 0.32's, where the
+Anthropic and Responses bodies become chat requests before they are rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def dump_tool(function: Mapping[str, Any], *, defer_loading: Any = None) -> dict[str, Any]:
+    """A function tool as the template sees it: fixed order, other keys gone, absent texts null.
+
+    `function` holds name, description, parameters, strict, defer_loading. `defer_loading` is that of
+    the tool around it, which its function takes over (vLLM 0.32
+    entrypoints/openai/chat_completion/protocol.py:191-208, entrypoints/generate/base/protocol.py:298-313).
+    """
+    dumped = {key: function.get(key) for key in ("name", "description", "parameters")}
+    dumped |= given(function, ("strict", "defer_loading"))
+    outer = {} if defer_loading is None else {"defer_loading": defer_loading}
+    return {
+        "type": "function",
+        "function": dumped | {k: v for k, v in outer.items() if k not in dumped},
+    } | outer
+
+
+def template_kwargs(body: Mapping[str, Any], effort: Any, documents: Any = None) -> dict[str, Any]:
+    """Arguments a request gives the template; those of its own fields win over `chat_template_kwargs`.
+
+    An effort switches thinking on or off where the request does not do so itself (vLLM 0.32
+    chat_completion/protocol.py:621-655, responses/protocol.py:420-448).
+    """
+    asked = body.get("chat_template_kwargs")
+    kwargs = dict(asked) if isinstance(asked, Mapping) else {}
+    derived: dict[str, Any] = {"documents": documents, "reasoning_effort": effort}
+    if effort is not None and "enable_thinking" not in kwargs:
+        derived["enable_thinking"] = effort != "none"
+    return _set(kwargs | _set(derived))
+
+
+def given(holder: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """The members of `holder` that are set, in the order of `keys`."""
+    return {key: holder[key] for key in keys if holder.get(key) is not None}
+
+
+def _set(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    # None and "auto" never override (renderers/params.py:36-48).
+    return {key: value for key, value in kwargs.items() if value not in (None, "auto")}
