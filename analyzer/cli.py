@@ -129,6 +129,12 @@ def run(upstream: str, capture: str, redact: str, tokenizer: str | None, command
     " auto takes the best that works and says which; a named one fails hard.",
 )
 @click.option(
+    "--server",
+    metavar="URL",
+    help="Ask this server for the tokens: its /render gets the captured bytes, else its /tokenize."
+    " Nobody is asked without it.",
+)
+@click.option(
     "--block-size",
     type=click.IntRange(min=1),
     metavar="N",

@@ -5,7 +5,7 @@ Each step is another file's; here they are only put in line. Nothing is printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,8 @@ from analyzer.lineage import Lineage
 from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job
 from analyzer.rendering import AUTO, prepare
-from analyzer.report import Report, Server
+from analyzer.report import Report, Server, Turn
+from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, settle
 from analyzer.tokens import Tokenizer, TokenizerError
 from analyzer.turns import Placed, Relation, make_turn, summarise
@@ -36,17 +37,18 @@ class Options:
     renderer: str = AUTO
     block_size: int | None = None
     pool_blocks: int | None = None
+    server: str | None = None
 
 
 def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
-    renderer, RenderFailed where a renderer was named and fails. Anything wrong with a single exchange is
-    a sentence on its row.
+    renderer or what is no server's URL, RenderFailed where a renderer was named and fails. Anything wrong
+    with a single exchange is a sentence on its row.
     """
     profile = read_profile(capture.facts())
-    reader, missing = _reader(options, profile)
+    reader, missing = make_reader(options, profile)
     server = settle(
         profile,
         block_size=options.block_size,
@@ -64,12 +66,20 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         server=server,
         summary=summarise(turns),
         turns=turns,
-        problems=(missing,) if missing and any(turn.prompt_tokens is None for turn in turns) else (),
+        problems=tuple(_problems(turns, missing, reader.server)),
     )
 
 
-def _reader(options: Options, profile: ServerProfile) -> tuple[PromptReader, str | None]:
-    """The reader, and what to say where there is no tokenizer."""
+def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:
+    if missing and any(turn.prompt_tokens is None for turn in turns):
+        yield missing
+    for failure, times in server.failures.items() if server else ():
+        yield f"{times} x not rendered by the server: {failure}"
+
+
+def make_reader(options: Options, profile: ServerProfile) -> tuple[PromptReader, str | None]:
+    """The reader, and what to say where there is no tokenizer. Raises as `analyze` does."""
+    server = None if options.server is None else ServerApi(options.server)
     with ThreadPoolExecutor(1) as pool:
         # Loading takes a second outside the interpreter's lock; importing takes another inside it.
         loading = pool.submit(lambda: Tokenizer(find_tokenizer(options.tokenizer, profile)))
@@ -80,7 +90,7 @@ def _reader(options: Options, profile: ServerProfile) -> tuple[PromptReader, str
             if options.tokenizer is not None:
                 raise
             tokenizer, missing = None, str(error)
-    return PromptReader(tokenizer, choice=options.renderer, missing=missing), missing
+    return PromptReader(tokenizer, choice=options.renderer, missing=missing, server=server), missing
 
 
 def _place_all(capture: Capture, reader: PromptReader, block_size: int, progress: Progress) -> list[Placed]:

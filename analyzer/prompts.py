@@ -13,18 +13,23 @@ from analyzer.reading import Request, reached_the_model, read_request
 from analyzer.renderers import Job, RenderFailed
 from analyzer.rendering import AUTO, render, verdicts
 from analyzer.replies import read_reply
+from analyzer.server_api import ServerApi
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadExchange:
-    """An exchange after reading. It has lost its bodies: who needs them reads them again."""
+    """An exchange after reading. It has lost its bodies: who needs them reads them again.
+
+    `redacted` says that secrets in its request body were replaced.
+    """
 
     exchange: Exchange
     request: Request
     reply: Reply
     prompt_count: int
+    redacted: bool = False
 
     @property
     def reported_prompt_tokens(self) -> int | None:
@@ -69,13 +74,19 @@ class PromptReader:
     """Reads and renders exchanges with one tokenizer and one choice of renderer.
 
     With a `choice` other than auto, `read` raises RenderFailed where that renderer fails. `missing` is
-    what to tell of a prompt that needs the tokenizer where there is none.
+    what to tell of a prompt that needs the tokenizer where there is none; `server` is the one to ask.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer | None, *, choice: str = AUTO, missing: str | None = None
+        self,
+        tokenizer: Tokenizer | None,
+        *,
+        choice: str = AUTO,
+        missing: str | None = None,
+        server: ServerApi | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self.server = server
         self._choice = choice
         self._missing = missing
 
@@ -88,11 +99,14 @@ class PromptReader:
             request=replace(request, conversations=()),
             reply=replace(reply, prompt_token_ids=()),
             prompt_count=len(asked),
+            redacted=bool(exchange.request.secrets),
         )
         if not asked:
             return [_unread(source, request.problem or reply.error)]
         outcomes = [self._render(exchange, conversation, reply) for conversation in asked]
-        agreed = verdicts([rendering for rendering, _ in outcomes], reply.usage.prompt_tokens)
+        agreed = verdicts(
+            [rendering for rendering, _ in outcomes], reply.usage.prompt_tokens, redacted=source.redacted
+        )
         return [
             Prompt(
                 source=source,
@@ -108,29 +122,34 @@ class PromptReader:
     def sourced_job(self, exchange: Exchange, index: int) -> Job:
         """The same prompt once more, with strings that know their fields."""
         request = read_request(exchange, sourced=True)
-        return self._job(exchange, request.conversations[index], read_reply(exchange), sourced=True)
+        return self.job(exchange, request.conversations[index], read_reply(exchange), sourced=True)
 
     def _render(
         self, exchange: Exchange, conversation: Conversation, reply: Reply
     ) -> tuple[Rendering | None, str | None]:
         try:
-            rendering = render(self._job(exchange, conversation, reply), self._choice)
+            rendering = render(self.job(exchange, conversation, reply), self._choice)
         except RenderFailed as error:
             if self._choice != AUTO:
                 raise RenderFailed(f"exchange {exchange.id}: {error}") from error
-            return None, self._missing or str(error)
+            asked = self.server is not None and self.server.failures
+            return None, str(error) if asked or self._missing is None else self._missing
         # The text is rendered again where prompts part; kept for all, it would be most of the memory.
         return replace(rendering, text=None), None
 
-    def _job(
+    def job(
         self, exchange: Exchange, conversation: Conversation, reply: Reply, *, sourced: bool = False
     ) -> Job:
+        """What a renderer is given for one prompt."""
         return Job(
             conversation=conversation,
             reply=reply,
             clock=datetime.fromtimestamp(exchange.started_at_ns / 1e9).astimezone(),
             tokenizer=self.tokenizer,
             sourced=sourced,
+            server=self.server,
+            path=exchange.path,
+            body=exchange.request.content,
         )
 
 
