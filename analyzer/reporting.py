@@ -60,7 +60,7 @@ def _form(name: str) -> ReportForm:
 
 def _analyse(target: str, options: Options) -> Report:
     try:
-        with Capture.open(target) as capture, _Progress() as progress:
+        with Capture.open(target) as capture, ProgressBar() as progress:
             return analyze(capture, options, progress)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
@@ -87,7 +87,7 @@ def _check(report: Report, fail_under: float | None) -> int:
     return CHECK_DID_NOT_HOLD
 
 
-class _Progress:
+class ProgressBar:
     """A bar on stderr, for a person who waits; silent elsewhere."""
 
     def __enter__(self) -> Progress:
