@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from analyzer.blocks import common_prefix
+from analyzer.calibration import calibrate
 from analyzer.core import TokenIds
 from analyzer.divergences import DivergenceFinder, PromptKey
 from analyzer.find_tokenizer import find_tokenizer
@@ -57,9 +58,8 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     )
     placed = _place_all(capture, reader, server.block_size, progress)
     predicted = _predict(placed, server, profile)
-    turns = tuple(
-        make_turn(item, server.block_size, predicted.get(_name(item.prompt.key))) for item in placed
-    )
+    rows = [make_turn(item, server.block_size, predicted.get(_name(item.prompt.key))) for item in placed]
+    turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
     return Report(
         exchanges=len({turn.id for turn in turns}),
         redaction=capture.redaction,

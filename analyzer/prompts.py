@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from analyzer.core import Conversation, Rendering, Reply, Verdict
+from analyzer.mismatch import Traits, traits_of
 from analyzer.reading import Request, reached_the_model, read_request
 from analyzer.renderers import Job, RenderFailed
 from analyzer.rendering import AUTO, render, verdicts
@@ -46,7 +47,8 @@ class ReadExchange:
 class Prompt:
     """One prompt of an exchange, rendered where `rendering` is given; else `problem` says why not.
 
-    `conversation` is None where the body could not be read or the server refused it.
+    `conversation` is None where the body could not be read or the server refused it; `traits` are what
+    may explain a mismatch.
     """
 
     source: ReadExchange
@@ -55,6 +57,7 @@ class Prompt:
     rendering: Rendering | None
     verdict: Verdict | None
     problem: str | None
+    traits: Traits = Traits()
 
     @property
     def key(self) -> tuple[int, int]:
@@ -115,9 +118,18 @@ class PromptReader:
                 rendering=rendering,
                 verdict=verdict,
                 problem=problem or reply.error,
+                traits=self._traits(conversation, source),
             )
             for conversation, (rendering, problem), verdict in zip(asked, outcomes, agreed, strict=True)
         ]
+
+    def _traits(self, conversation: Conversation, source: ReadExchange) -> Traits:
+        return traits_of(
+            conversation,
+            redacted=source.redacted,
+            truncates=source.request.truncates,
+            bos=self.tokenizer is not None and "bos_token" in self.tokenizer.special_tokens,
+        )
 
     def sourced_job(self, exchange: Exchange, index: int) -> Job:
         """The same prompt once more, with strings that know their fields."""

@@ -86,13 +86,11 @@ class Verification:
 def verify(
     capture: Capture, reader: PromptReader, choice: str, progress: Callable[[int, int], None]
 ) -> Verification:
-    """Verify a whole capture with the renderer `choice`, or the best local one.
+    """Verify the renderings of a whole capture, those of the renderer `choice` or the best local one.
 
-    A damaged store is not rendered. Raises RenderFailed where a renderer was named and fails.
+    Raises RenderFailed where a renderer was named and fails.
     """
-    found = Verification(damages=tuple(capture.verify()))
-    if found.damages:
-        return found
+    found = Verification()
     verifier = _Verifier(reader, choice, found)
     total = capture.counts().exchanges
     for done, exchange in enumerate(capture.exchanges(), start=1):

@@ -32,8 +32,10 @@ def run_verify(target: str, options: Options) -> int:
     try:
         prepare(options.renderer)
         with Capture.open(target) as capture, ProgressBar() as progress:
-            reader, missing = make_reader(options, read_profile(capture.facts()))
-            found = verify(capture, reader, options.renderer, progress)
+            found, missing = Verification(damages=tuple(capture.verify())), None
+            if not found.damages:
+                reader, missing = make_reader(options, read_profile(capture.facts()))
+                found = verify(capture, reader, options.renderer, progress)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     for line in summary(found):
