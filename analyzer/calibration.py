@@ -39,6 +39,8 @@ def _reason(turn: Turn, traits: Traits, others: Sequence[Turn]) -> str:
     differences = [
         other.reported_prompt_tokens - other.prompt_tokens
         for other in others
-        if other.reported_prompt_tokens is not None and other.prompt_tokens is not None
+        if other.reported_prompt_tokens is not None
+        and other.prompt_tokens is not None
+        and other.token_source == turn.token_source
     ]
     return likely_reason(traits, turn.prompt_tokens, turn.reported_prompt_tokens, differences)

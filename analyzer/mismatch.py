@@ -50,7 +50,8 @@ def likely_reason(traits: Traits, rendered: int, reported: int | None, others: S
     """Why `rendered` tokens are not the `reported` ones, in one sentence with the next step.
 
     `reported` is None where the server only gave a total for several prompts. `others` are the
-    differences (reported − rendered) of all checked renderings of the conversation, this one included.
+    differences (reported - rendered) of all renderings of the conversation that were checked by their
+    count, this one included.
     """
     if traits.redacted:
         return "secrets in the body were replaced, so these are not the tokens that the server was sent"
@@ -73,18 +74,15 @@ def likely_reason(traits: Traits, rendered: int, reported: int | None, others: S
         )
     held = [name for name, there in (("tools", traits.tools), ("reasoning", traits.reasoning)) if there]
     if held:
-        return (
-            f"the server counted {amount}: its template likely prints {' or '.join(held)} otherwise; {_NEXT}"
-        )
+        what = " or ".join(held)
+        return f"the server counted {amount}: its template likely prints {what} otherwise; {_NEXT}"
     return f"the server counted {amount}; {_NEXT}"
 
 
 def _bos(off: int) -> str:
     if off > 0:
-        return (
-            "the server counted one token more: a BOS, likely one that the tokenizer adds to the template's"
-        )
-    return "the server counted one token less: a BOS, likely doubled here by template and tokenizer"
+        return "the server counted one token more: likely a BOS that its tokenizer adds to the text"
+    return "the server counted one token less: likely a BOS that is doubled here, by template and tokenizer"
 
 
 def worst(verdicts: Iterable[Verdict | None]) -> Verdict | None:

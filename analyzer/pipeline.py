@@ -74,7 +74,7 @@ def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | 
     if missing and any(turn.prompt_tokens is None for turn in turns):
         yield missing
     for failure, times in server.failures.items() if server else ():
-        yield f"{times} x not rendered by the server: {failure}"
+        yield f"the server was asked in vain ({times} times): {failure}"
 
 
 def make_reader(options: Options, profile: ServerProfile) -> tuple[PromptReader, str | None]:

@@ -5,7 +5,7 @@ It knows one exchange at a time; how prompts stand to each other is for others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from analyzer.core import Conversation, Rendering, Reply, Verdict
@@ -57,7 +57,7 @@ class Prompt:
     rendering: Rendering | None
     verdict: Verdict | None
     problem: str | None
-    traits: Traits = Traits()
+    traits: Traits = field(default_factory=Traits)
 
     @property
     def key(self) -> tuple[int, int]:

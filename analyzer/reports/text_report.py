@@ -83,7 +83,8 @@ def _calibration(summary: Summary) -> str:
     return (
         f"checked against the server: {summary.rendering_exact} of {summary.rendered} renderings exact, "
         f"{summary.rendering_mismatch} mismatched, {unchecked} unchecked; "
-        f"{summary.cache_exact} of {summary.cache_reported} reported cache hits predicted exactly{contradicted}"
+        f"{summary.cache_exact} of {summary.cache_reported} reported cache hits predicted exactly"
+        f"{contradicted}"
     )
 
 
