@@ -150,6 +150,12 @@ def run(
 )
 @_serve_command("Default: the one that was given to the proxy.")
 @click.option(
+    "--server",
+    metavar="URL",
+    help="Ask this server for the tokens: its /render gets the captured bytes, else its /tokenize."
+    " Nobody is asked without it.",
+)
+@click.option(
     "--block-size",
     type=click.IntRange(min=1),
     metavar="N",
@@ -196,6 +202,32 @@ def report(capture: str, form: str, output: Path | None, fail_under: float | Non
     sys.exit(
         reporting.run_report(capture, Options(**chosen), form=form, output=output, fail_under=fail_under)
     )
+
+
+@main.command()
+@click.argument("capture")
+@click.option("--server", metavar="URL", help="The server whose /render is asked, with the captured bytes.")
+@click.option("--tokenizer", metavar="DIR|NAME", help="As for `locality report`.")
+@click.option(
+    "--renderer",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="Whose renderings are verified. auto: the best local one; a named one fails hard.",
+)
+@explained
+def verify(capture: str, **chosen: Any) -> None:
+    """Verify that a capture is whole, and that renderings made here are the server's.
+
+    Everything stored is read back. Every prompt is rendered here and compared, token by token, with what
+    --server renders from the same bytes, with the ids its response carried, and with the counts it
+    reported. Exit status: 0 all that was compared agrees, 1 it could not be done, 2 wrong usage, 3 a check
+    did not hold.
+    """
+    from analyzer import verifying
+    from analyzer.pipeline import Options
+
+    sys.exit(verifying.run_verify(capture, Options(**chosen)))
 
 
 @main.command("list")

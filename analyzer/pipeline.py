@@ -5,11 +5,12 @@ Each step is another file's; here they are only put in line. Nothing is printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from analyzer.blocks import common_prefix
+from analyzer.calibration import calibrate
 from analyzer.core import TokenIds
 from analyzer.divergences import DivergenceFinder, PromptKey
 from analyzer.find_tokenizer import find_tokenizer
@@ -18,7 +19,8 @@ from analyzer.lineage import Lineage
 from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job
 from analyzer.rendering import AUTO, prepare
-from analyzer.report import Report, Server
+from analyzer.report import Report, Server, Turn
+from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
 from analyzer.tokens import Tokenizer, TokenizerError
@@ -38,18 +40,19 @@ class Options:
     block_size: int | None = None
     pool_blocks: int | None = None
     serve_command: str | None = None
+    server: str | None = None
 
 
 def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
-    renderer or what is no start line, RenderFailed where a renderer was named and fails. Anything wrong
-    with a single exchange is a sentence on its row.
+    renderer, what is no server's URL or no start line, RenderFailed where a renderer was named and fails.
+    Anything wrong with a single exchange is a sentence on its row.
     """
     facts = capture.facts()
     profile, settings = read_profile(facts), read_settings(facts, options.serve_command)
-    reader, missing = _reader(options, profile, settings)
+    reader, missing = make_reader(options, profile, settings)
     server = settle(
         profile,
         settings,
@@ -59,23 +62,30 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     )
     placed = _place_all(capture, reader, server.block_size, progress)
     predicted = _predict(placed, server, profile.adapters | set(settings.lora_modules))
-    turns = tuple(
-        make_turn(item, server.block_size, predicted.get(_name(item.prompt.key))) for item in placed
-    )
+    rows = [make_turn(item, server.block_size, predicted.get(_name(item.prompt.key))) for item in placed]
+    turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
     return Report(
         exchanges=len({turn.id for turn in turns}),
         redaction=capture.redaction,
         server=server,
         summary=summarise(turns),
         turns=turns,
-        problems=(missing,) if missing and any(turn.prompt_tokens is None for turn in turns) else (),
+        problems=tuple(_problems(turns, missing, reader.server)),
     )
 
 
-def _reader(
+def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:
+    if missing and any(turn.prompt_tokens is None for turn in turns):
+        yield missing
+    for failure, times in server.failures.items() if server else ():
+        yield f"the server was asked in vain ({times} times): {failure}"
+
+
+def make_reader(
     options: Options, profile: ServerProfile, settings: ServerSettings
 ) -> tuple[PromptReader, str | None]:
-    """The reader, and what to say where there is no tokenizer."""
+    """The reader, and what to say where there is no tokenizer. Raises as `analyze` does."""
+    server = None if options.server is None else ServerApi(options.server)
     with ThreadPoolExecutor(1) as pool:
         # Loading takes a second outside the interpreter's lock; importing takes another inside it.
         loading = pool.submit(lambda: Tokenizer(find_tokenizer(options.tokenizer, profile, settings)))
@@ -92,6 +102,7 @@ def _reader(
         missing=missing,
         settings=settings,
         max_model_len=profile.max_model_len or settings.max_model_len,
+        server=server,
     )
     return reader, missing
 

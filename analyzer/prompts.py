@@ -5,14 +5,16 @@ It knows one exchange at a time; how prompts stand to each other is for others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from analyzer.core import Conversation, Rendering, Reply, Verdict
+from analyzer.mismatch import Traits, traits_of
 from analyzer.reading import Request, reached_the_model, read_request
 from analyzer.renderers import Job, RenderFailed
 from analyzer.rendering import AUTO, render, verdicts
 from analyzer.replies import read_reply
+from analyzer.server_api import ServerApi
 from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
@@ -20,12 +22,16 @@ from store.records import Body, Exchange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadExchange:
-    """An exchange after reading. It has lost its bodies: who needs them reads them again."""
+    """An exchange after reading. It has lost its bodies: who needs them reads them again.
+
+    `redacted` says that secrets in its request body were replaced.
+    """
 
     exchange: Exchange
     request: Request
     reply: Reply
     prompt_count: int
+    redacted: bool = False
 
     @property
     def reported_prompt_tokens(self) -> int | None:
@@ -42,7 +48,8 @@ class ReadExchange:
 class Prompt:
     """One prompt of an exchange, rendered where `rendering` is given; else `problem` says why not.
 
-    `conversation` is None where the body could not be read or the server refused it.
+    `conversation` is None where the body could not be read or the server refused it; `traits` are what
+    may explain a mismatch.
     """
 
     source: ReadExchange
@@ -51,6 +58,7 @@ class Prompt:
     rendering: Rendering | None
     verdict: Verdict | None
     problem: str | None
+    traits: Traits = field(default_factory=Traits)
 
     @property
     def key(self) -> tuple[int, int]:
@@ -70,8 +78,8 @@ class PromptReader:
     """Reads and renders exchanges with one tokenizer and one choice of renderer.
 
     With a `choice` other than auto, `read` raises RenderFailed where that renderer fails. `missing` is
-    what to tell of a prompt that needs the tokenizer where there is none; `settings` and `max_model_len`
-    are as in a Job.
+    what to tell of a prompt that needs the tokenizer where there is none; `server` is the one to ask;
+    `settings` and `max_model_len` are as in a Job.
     """
 
     def __init__(
@@ -82,8 +90,10 @@ class PromptReader:
         missing: str | None = None,
         settings: ServerSettings = UNTOLD,
         max_model_len: int | None = None,
+        server: ServerApi | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self.server = server
         self._settings = settings
         self._max_model_len = max_model_len
         self._choice = choice
@@ -98,11 +108,14 @@ class PromptReader:
             request=replace(request, conversations=()),
             reply=replace(reply, prompt_token_ids=()),
             prompt_count=len(asked),
+            redacted=bool(exchange.request.secrets),
         )
         if not asked:
             return [_unread(source, request.problem or reply.error)]
         outcomes = [self._render(exchange, conversation, reply) for conversation in asked]
-        agreed = verdicts([rendering for rendering, _ in outcomes], reply.usage.prompt_tokens)
+        agreed = verdicts(
+            [rendering for rendering, _ in outcomes], reply.usage.prompt_tokens, redacted=source.redacted
+        )
         return [
             Prompt(
                 source=source,
@@ -111,30 +124,41 @@ class PromptReader:
                 rendering=rendering,
                 verdict=verdict,
                 problem=problem or reply.error,
+                traits=self._traits(conversation, source),
             )
             for conversation, (rendering, problem), verdict in zip(asked, outcomes, agreed, strict=True)
         ]
 
+    def _traits(self, conversation: Conversation, source: ReadExchange) -> Traits:
+        return traits_of(
+            conversation,
+            redacted=source.redacted,
+            truncates=source.request.truncates,
+            bos=self.tokenizer is not None and bool(self.tokenizer.special_tokens(["bos_token"])),
+        )
+
     def sourced_job(self, exchange: Exchange, index: int) -> Job:
         """The same prompt once more, with strings that know their fields."""
         request = read_request(exchange, sourced=True)
-        return self._job(exchange, request.conversations[index], read_reply(exchange), sourced=True)
+        return self.job(exchange, request.conversations[index], read_reply(exchange), sourced=True)
 
     def _render(
         self, exchange: Exchange, conversation: Conversation, reply: Reply
     ) -> tuple[Rendering | None, str | None]:
         try:
-            rendering = render(self._job(exchange, conversation, reply), self._choice)
+            rendering = render(self.job(exchange, conversation, reply), self._choice)
         except RenderFailed as error:
             if self._choice != AUTO:
                 raise RenderFailed(f"exchange {exchange.id}: {error}") from error
-            return None, self._missing or str(error)
+            asked = self.server is not None and self.server.failures
+            return None, str(error) if asked or self._missing is None else self._missing
         # The text is rendered again where prompts part; kept for all, it would be most of the memory.
         return replace(rendering, text=None), None
 
-    def _job(
+    def job(
         self, exchange: Exchange, conversation: Conversation, reply: Reply, *, sourced: bool = False
     ) -> Job:
+        """What a renderer is given for one prompt."""
         return Job(
             conversation=conversation,
             reply=reply,
@@ -143,6 +167,9 @@ class PromptReader:
             sourced=sourced,
             settings=self._settings,
             max_model_len=self._max_model_len,
+            server=self.server,
+            path=exchange.path,
+            body=exchange.request.content,
         )
 
 

@@ -22,6 +22,7 @@ from store.records import Exchange
 class Request:
     """A request body, read: its prompts, and what else in it matters for the cache.
 
+    `truncates` says that the body asks for its head to be dropped where it is too long.
     `conversations` is empty where the body could not be read; `problem` then says why.
     """
 
@@ -29,6 +30,7 @@ class Request:
     model: str | None = None
     cache_salt: str | None = None
     skip_reading: bool = False
+    truncates: bool = False
     conversations: tuple[Conversation, ...] = ()
     problem: str | None = None
 
@@ -79,6 +81,7 @@ def _read(dialect: Dialect, body: Mapping[str, Any]) -> Request:
         model=model if isinstance(model, str) else None,
         cache_salt=salt if isinstance(salt, str) else None,
         skip_reading=_skips_reading(body),
+        truncates=body.get("truncate_prompt_tokens") is not None or body.get("truncation") == "auto",
         conversations=conversations,
         problem=problem,
     )

@@ -6,13 +6,16 @@ Auto takes the best renderer that works and the row says which; an explicit choi
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from analyzer.core import Rendering, Verdict
 from analyzer.registry import plugins
 from analyzer.renderers import Job, Renderer, RenderFailed
 
 AUTO = "auto"
+
+FROM_SERVER = frozenset({"wire", "server", "tokenize"})
+"""The renderers whose ids a server made."""
 
 
 def renderers(choice: str = AUTO) -> list[Renderer]:
@@ -33,11 +36,14 @@ def prepare(choice: str = AUTO) -> None:
     import transformers.utils.chat_template_utils  # noqa: F401
 
 
-def render(job: Job, choice: str = AUTO) -> Rendering:
-    """Render with the first renderer that fits and works. Raises RenderFailed with the last reason."""
+def render(job: Job, choice: str = AUTO, *, without: Collection[str] = ()) -> Rendering:
+    """Render with the first renderer that fits and works; `without` names what auto is to leave out.
+
+    Raises RenderFailed with the last reason.
+    """
     failure = RenderFailed(_nothing_fits(job))
     for renderer in renderers(choice):
-        if choice == AUTO and not renderer.fits(job):
+        if choice == AUTO and (renderer.name in without or not renderer.fits(job)):
             continue
         try:
             return renderer.render(job)
@@ -58,23 +64,31 @@ def render_text(job: Job, *, generation_prompt: bool = True) -> str:
     raise failure
 
 
-def verdicts(renderings: Sequence[Rendering | None], reported_tokens: int | None) -> list[Verdict | None]:
+def verdicts(
+    renderings: Sequence[Rendering | None], reported_tokens: int | None, *, redacted: bool = False
+) -> list[Verdict | None]:
     """A verdict for each prompt of one body, whose total the server reported.
 
-    Ids from the server are exact by themselves; others when the counts of all prompts add up to the total.
+    Ids from the wire are exact by themselves; those of /render too, where they are of the bytes that were
+    sent (not `redacted`) and no count speaks against them: the server asked may not be the one that served.
+    Others are exact when the counts of all prompts add up to the total.
     """
     if reported_tokens is None or None in renderings:
         agreed: Verdict = "unchecked"
     else:
         total = sum(len(item.token_ids) for item in renderings if item is not None)
         agreed = "exact" if total == reported_tokens else "mismatch"
-    return [_verdict(item, agreed) for item in renderings]
+    return [_verdict(item, agreed, redacted=redacted) for item in renderings]
 
 
-def _verdict(rendering: Rendering | None, agreed: Verdict) -> Verdict | None:
+def _verdict(rendering: Rendering | None, agreed: Verdict, *, redacted: bool) -> Verdict | None:
     if rendering is None:
         return None
-    return "exact" if rendering.source in ("wire", "server") else agreed
+    if rendering.source == "wire":
+        return "exact"
+    if rendering.source == "server" and agreed == "unchecked" and not redacted:
+        return "exact"
+    return agreed
 
 
 def _nothing_fits(job: Job) -> str:

@@ -14,7 +14,8 @@ from analyzer.core import CacheVerdict, Divergence, Outcome, Verdict
 class Turn:
     """One prompt of one exchange, and how it stands to its parent. Counts are tokens or whole blocks.
 
-    `problem` says in one sentence why something about this row is missing, or None.
+    `problem` says in one sentence why something about this row is missing or not to be trusted, or None.
+    `conversation_rendering` is the worst `rendering` of its conversation: what its numbers rest on.
     """
 
     id: int
@@ -34,6 +35,7 @@ class Turn:
     reported_prompt_tokens: int | None
     token_source: str | None
     rendering: Verdict | None
+    conversation_rendering: Verdict | None
     common_prefix_tokens: int | None
     reusable_tokens: int | None
     reusable_prefix_pct: float | None
@@ -65,13 +67,17 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Totals over a capture; percentages are weighted by tokens, over turns that have a parent."""
+    """Totals over a capture; percentages are weighted by tokens, over turns that have a parent.
+
+    `conversations_mismatch` counts those in which the server contradicts a rendering.
+    """
 
     conversations: int
     turns: int
     rendered: int
     rendering_exact: int
     rendering_mismatch: int
+    conversations_mismatch: int
     cache_reported: int
     cache_exact: int
     reusable_prefix_pct: float | None

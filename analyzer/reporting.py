@@ -66,7 +66,7 @@ def _analyse(target: str, options: Options) -> Report:
             note := note_on_ignored(parse_settings(options.serve_command))
         ):
             print(note, file=sys.stderr)
-        with Capture.open(target) as capture, _Progress() as progress:
+        with Capture.open(target) as capture, ProgressBar() as progress:
             return analyze(capture, options, progress)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
@@ -93,7 +93,7 @@ def _check(report: Report, fail_under: float | None) -> int:
     return CHECK_DID_NOT_HOLD
 
 
-class _Progress:
+class ProgressBar:
     """A bar on stderr, for a person who waits; silent elsewhere."""
 
     def __enter__(self) -> Progress:

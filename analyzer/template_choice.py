@@ -87,7 +87,9 @@ def _merged(job: Job) -> dict[str, Any]:
     """The server's defaults, then the request's arguments; None and "auto" never override."""
     conversation, settings = job.conversation, job.settings
     withheld = settings.exclude_tools_when_tool_choice_none and conversation.tool_choice == "none"
-    own = {"tools": None if withheld or conversation.tools is None else list(conversation.tools)}
+    own: dict[str, Any] = {
+        "tools": None if withheld or conversation.tools is None else list(conversation.tools)
+    }
     overrides = [*own.items(), *conversation.template_kwargs.items()]
     kwargs = dict(settings.default_chat_template_kwargs)
     kwargs |= {key: value for key, value in overrides if value is not None and value != "auto"}

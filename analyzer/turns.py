@@ -62,6 +62,7 @@ def make_turn(placed: Placed, block_size: int, predicted: int | None) -> Turn:
         reported_prompt_tokens=source.reported_prompt_tokens,
         token_source=rendering.source if rendering else None,
         rendering=prompt.verdict,
+        conversation_rendering=None,  # not before all rows are known
         common_prefix_tokens=common,
         reusable_tokens=reusable,
         reusable_prefix_pct=_percent(reusable, tokens),
@@ -90,6 +91,9 @@ def summarise(turns: Sequence[Turn]) -> Summary:
         rendered=len(rendered),
         rendering_exact=sum(turn.rendering == "exact" for turn in turns),
         rendering_mismatch=sum(turn.rendering == "mismatch" for turn in turns),
+        conversations_mismatch=len(
+            {turn.conversation for turn in rendered if turn.conversation_rendering == "mismatch"}
+        ),
         cache_reported=sum(turn.reported_cached_tokens is not None for turn in turns),
         cache_exact=sum(turn.cache == "exact" for turn in turns),
         reusable_prefix_pct=_percent(reusable, prompts),

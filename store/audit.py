@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, or_, select
+from sqlalchemy.exc import DatabaseError
 
 from store import blobs, tables
+
+_SIDES, _PARTS = ("request", "response"), ("headers", "content")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A stored byte string that does not read back as it was written, and who refers to it."""
+    """A stored byte string that does not read back as it was written, and who refers to it.
+
+    `blob_id` is 0 where the database itself cannot be read.
+    """
 
     blob_id: int
     exchange_ids: tuple[int, ...]
@@ -54,19 +60,31 @@ def counts(connection: Connection) -> Counts:
 
 
 def damages(connection: Connection) -> list[Damage]:
-    """Read every stored byte string back and hash it; return those that disagree."""
-    return [_damage(connection, blob_id, reason) for blob_id, reason in blobs.damaged(connection)]
+    """Read every stored byte string back and hash it; return those that disagree or are not there."""
+    try:
+        found = [
+            *blobs.damaged(connection),
+            *((missing, "it is not there") for missing in _missing(connection)),
+        ]
+        return [_damage(connection, blob_id, reason) for blob_id, reason in found]
+    except DatabaseError as error:
+        reason = f"the database cannot be read: {error.orig}"
+        return [Damage(blob_id=0, exchange_ids=(), fact_ids=(), reason=reason)]
+
+
+def _missing(connection: Connection) -> list[int]:
+    """Byte strings that an exchange or a fact refers to and that are not there."""
+    users = [tables.exchange.c[f"{side}_{part}"] for side in _SIDES for part in _PARTS]
+    there = select(tables.blob.c.id)
+    found: set[int] = set()
+    for column in (*users, tables.fact.c.body):
+        found.update(connection.scalars(select(column).where(column.is_not(None), column.not_in(there))))
+    return sorted(found)
 
 
 def _damage(connection: Connection, blob_id: int, reason: str) -> Damage:
     columns = tables.exchange.c
-    references = or_(
-        *(
-            columns[f"{side}_{part}"] == blob_id
-            for side in ("request", "response")
-            for part in ("headers", "content")
-        )
-    )
+    references = or_(*(columns[f"{side}_{part}"] == blob_id for side in _SIDES for part in _PARTS))
     exchange_ids = connection.scalars(select(columns.id).where(references).order_by(columns.id)).all()
     fact_ids = connection.scalars(select(tables.fact.c.id).where(tables.fact.c.body == blob_id)).all()
     return Damage(blob_id=blob_id, exchange_ids=tuple(exchange_ids), fact_ids=tuple(fact_ids), reason=reason)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from analyzer.core import Conversation, Rendering, Reply
+from analyzer.server_api import ServerApi
 from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.tokens import Tokenizer
 
@@ -23,6 +24,9 @@ class Job:
     print the request's day. `tokenizer` is None where none was found. Where `sourced` is set, the
     conversation's strings know their fields, and the rendered text is to know them too. `settings` is
     what the server's start line says, and `max_model_len` the longest prompt it takes, in tokens.
+
+    `server` is the one the user named, or None: nobody else is asked. `path` and `body` are the request
+    as captured: a body in which secrets were replaced is not what was sent.
     """
 
     conversation: Conversation
@@ -32,6 +36,20 @@ class Job:
     sourced: bool = False
     settings: ServerSettings = UNTOLD
     max_model_len: int | None = None
+    server: ServerApi | None = None
+    path: str = ""
+    body: bytes = b""
+
+
+def prints_another_day(job: Job) -> bool:
+    """Whether a server asked now would print another date than it did then.
+
+    Its `strftime_now` is its own clock (transformers utils/chat_template_utils.py).
+    """
+    if job.tokenizer is None or job.clock.date() == datetime.now(job.clock.tzinfo).date():
+        return False
+    templates = job.tokenizer.chat_templates.values() if job.conversation.messages else ()
+    return any("strftime_now" in template for template in templates)
 
 
 class Renderer(Protocol):

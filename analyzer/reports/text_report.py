@@ -25,7 +25,8 @@ _LEGEND = (
     "reuse: share of the prompt that whole blocks of the parent's prompt cover · "
     "lost: blocks of the parent that cannot be used · "
     "cached: the server's count beside the predicted one (= equal, < less, > more) · "
-    "tokens: = agrees with the server, ≠ does not, ~ not checked · ? not known"
+    "tokens: = agrees with the server, ≠ does not, ~ not checked · "
+    "!: the server contradicts a rendering of this conversation, on which its numbers rest · ? not known"
 )
 
 
@@ -73,10 +74,17 @@ def _opening(report: Report) -> Iterator[str]:
 
 def _calibration(summary: Summary) -> str:
     unchecked = summary.rendered - summary.rendering_exact - summary.rendering_mismatch
+    contradicted = ""
+    if summary.conversations_mismatch:
+        contradicted = (
+            f"; {summary.conversations_mismatch} of {summary.conversations} conversations rest on renderings "
+            "that the server contradicts (!)"
+        )
     return (
         f"checked against the server: {summary.rendering_exact} of {summary.rendered} renderings exact, "
         f"{summary.rendering_mismatch} mismatched, {unchecked} unchecked; "
         f"{summary.cache_exact} of {summary.cache_reported} reported cache hits predicted exactly"
+        f"{contradicted}"
     )
 
 
@@ -100,6 +108,8 @@ def _table(turns: Iterable[Turn]) -> Table:
 
 def _cells(turn: Turn) -> tuple[str, ...]:
     place = UNKNOWN if turn.conversation is None else f"{turn.conversation}.{turn.turn}"
+    if turn.conversation_rendering == "mismatch":
+        place += "!"
     reuse = "" if turn.parent is None else f"{_known(turn.reusable_prefix_pct)} %"
     lost = "" if turn.parent is None else _known(turn.invalidated_blocks)
     mark = _MARKS.get(turn.rendering or "", "")
@@ -130,7 +140,7 @@ def _story(turn: Turn) -> str:
         words.append(f"refused with {turn.status}")
     elif turn.outcome != "done":
         words.append(f"ended: {turn.outcome}")
-    if turn.prompt_tokens is not None and not turn.problem:
+    if turn.prompt_tokens is not None and (turn.rendering == "mismatch" or not turn.problem):
         words.append(_parting(turn))
     return "; ".join(words)
 
