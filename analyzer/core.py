@@ -69,7 +69,8 @@ class Conversation:
 
     Exactly one of three is given: `messages` (for a chat template), `text` (a raw prompt) or
     `token_ids`. The strings inside `messages`, `tools` and `text` may be `Sourced` (they then know
-    their JSON path); they compare and render like plain ones.
+    their JSON path); they compare and render like plain ones. `suffix` is the text that is to follow
+    the answer to a raw prompt.
     """
 
     dialect: str
@@ -78,6 +79,7 @@ class Conversation:
     tools: tuple[Mapping[str, Any], ...] | None = None
     text: str | None = None
     token_ids: tuple[int, ...] | None = None
+    suffix: str | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     add_generation_prompt: bool = True
     continue_final_message: bool = False

@@ -28,6 +28,7 @@ class Tokenizer:
         """Load the files of `directory`; raises TokenizerError naming the one that is missing or broken."""
         self.directory = directory
         self.config = _read_json(directory / "tokenizer_config.json", required=False)
+        self.model_config = _read_json(directory / "config.json", required=False)
         path = directory / "tokenizer.json"
         if not path.is_file():
             raise TokenizerError(f"{directory} holds no tokenizer.json; give the folder of the served model")

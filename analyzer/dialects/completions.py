@@ -19,7 +19,9 @@ class CompletionsDialect:
 
     def conversations(self, body: Mapping[str, Any]) -> tuple[Conversation, ...]:
         """One conversation a prompt: `prompt` is str, list[str], list[int] or list[list[int]]."""
-        prompt = body.get("prompt")
+        prompts, suffix = _prompts(body.get("prompt")), body.get("suffix")
+        if suffix is not None and not all(isinstance(item, str) for item in prompts):
+            raise ValueError("suffix needs a prompt given as text")  # renderers/online_renderer.py:640
         # A default of True, unlike chat (completion/protocol.py).
         special = bool(body.get("add_special_tokens", True))
         return tuple(
@@ -28,9 +30,10 @@ class CompletionsDialect:
                 prompt_index=index,
                 text=item if isinstance(item, str) else None,
                 token_ids=None if isinstance(item, str) else tuple(item),
+                suffix=suffix,
                 add_special_tokens=special and isinstance(item, str),
             )
-            for index, item in enumerate(_prompts(prompt))
+            for index, item in enumerate(prompts)
         )
 
 

@@ -12,6 +12,7 @@ from analyzer.chat_template import ChatTemplate, TemplateFailed, compile_templat
 from analyzer.content_format import content_format_of
 from analyzer.core import Rendering
 from analyzer.renderers import Job, RenderFailed
+from analyzer.tokenizer_mode import tokenizer_mode_of
 
 
 class JinjaRenderer:
@@ -21,8 +22,12 @@ class JinjaRenderer:
     rank = 40
 
     def fits(self, job: Job) -> bool:
-        """Whether there are messages, a tokenizer, and a template in its folder."""
-        return bool(job.conversation.messages and job.tokenizer and job.tokenizer.chat_templates)
+        """Whether there are messages, and a template that the server would use."""
+        tokenizer = job.tokenizer
+        if not job.conversation.messages or tokenizer is None:
+            return False
+        # Some models bring a template that vLLM passes over for an encoder (config/model.py:736-758).
+        return bool(tokenizer.chat_templates) and tokenizer_mode_of(tokenizer) in ("hf", "kimi_audio")
 
     def render(self, job: Job) -> Rendering:
         """Render to text, then tokenize the text, as the server does."""
