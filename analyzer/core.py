@@ -70,7 +70,8 @@ class Conversation:
     Exactly one of three is given: `messages` (for a chat template), `text` (a raw prompt) or
     `token_ids`. The strings inside `messages`, `tools` and `text` may be `Sourced` (they then know
     their JSON path); they compare and render like plain ones. `suffix` is the text that is to follow
-    the answer to a raw prompt.
+    the answer to a raw prompt. `reasoning_effort` is the request's own field, which gpt-oss takes where
+    others read `template_kwargs`.
     """
 
     dialect: str
@@ -81,6 +82,7 @@ class Conversation:
     token_ids: tuple[int, ...] | None = None
     suffix: str | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    reasoning_effort: str | None = None
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     add_special_tokens: bool = False

@@ -72,8 +72,8 @@ reply to the user:
 </{DSML}invoke>
 </{DSML}function_calls>
 String and scalar parameters should be specified as is without any escaping or quotes, while lists and \
-objects should use JSON format. The "string" attribute should be set to "true" for string type parameters and \
-"false" for other types (numbers, booleans, arrays, objects).
+objects should use JSON format. The "string" attribute should be set to "true" for string type parameters \
+and "false" for other types (numbers, booleans, arrays, objects).
 If the thinking_mode is enabled, then after function results you should strongly consider outputting a \
 thinking block. Here is an example:
 <{DSML}function_calls>

@@ -32,6 +32,7 @@ class ChatDialect:
                 messages=tuple(_with_reasoning(item) for item in messages),
                 tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
                 template_kwargs=_template_kwargs(body),
+                reasoning_effort=body.get("reasoning_effort"),
                 add_generation_prompt=bool(body.get("add_generation_prompt", True)),
                 continue_final_message=bool(body.get("continue_final_message", False)),
                 add_special_tokens=bool(body.get("add_special_tokens", False)),

@@ -26,7 +26,7 @@ def golden(model: str) -> dict[str, Any]:
 
 
 def jobs_of(directory: Path, path: str, body: Any, clock: datetime, *, sourced: bool = False) -> list[Job]:
-    """The body's prompts. Raises ValueError for a refused body, LookupError where no dialect reads the path."""
+    """The body's prompts. Raises ValueError for a refused body, LookupError without a dialect."""
     dialects = [dialect for dialect in plugins("dialects").values() if dialect.path == path]
     if not dialects:
         raise LookupError(f"no dialect reads {path}")
