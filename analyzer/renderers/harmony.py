@@ -7,6 +7,7 @@ server works on the messages as sent: no chat template, no content format, no bi
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from analyzer.renderers import Job, RenderFailed
 from analyzer.tokenizer_mode import tokenizer_mode_of
 
 _EFFORTS = ("low", "medium", "high")
+_NEW_HEADER = re.compile(r"assistant<\|channel\|>(.+?) to=(.+) <\|constrain\|>(.+)", re.DOTALL)
 _MISSING = "gpt-oss is rendered with openai-harmony: pip install 'prompt-locality[harmony]'"
 
 
@@ -54,14 +56,38 @@ def _ids(job: Job) -> list[int]:
     try:
         instructions, messages = _peeled(job.conversation.messages)
         said = [*_preamble(job, instructions), *_said(messages)]
-        ids: list[int] = encoding.render_conversation_for_completion(
+        ids = encoding.render_conversation_for_completion(
             harmony.Conversation.from_messages(_without_old_analysis(said)),
             harmony.Role.ASSISTANT,
             config=harmony.RenderConversationConfig(auto_drop_analysis=False),
         )
     except (ValueError, KeyError, TypeError, AttributeError, harmony.HarmonyError) as error:
         raise RenderFailed(f"the harmony format does not hold these messages: {error!r}") from error
-    return ids
+    return _with_old_headers(ids, encoding)
+
+
+def _with_old_headers(ids: list[int], encoding: Any) -> list[int]:
+    """Calls with the recipient before the channel, as vLLM rewrites them (harmony_utils.py:461-525).
+
+    oss-harmony puts it behind the channel; in what openai-harmony gives there is nothing to rewrite.
+    """
+    start, channel, message = (
+        encoding.encode(f"<|{name}|>", allowed_special="all")[0] for name in ("start", "channel", "message")
+    )
+    last = len(ids) - 1 - ids[::-1].index(message)
+    written: list[int] = []
+    at = 0
+    while at < len(ids):
+        end = ids.index(message, at) if ids[at] == start and at < last else at
+        found = _NEW_HEADER.fullmatch(encoding.decode(ids[at + 1 : end])) if end > at else None
+        if found:
+            name, recipient, kind = found.groups()
+            ahead, behind = encoding.encode(f"assistant to={recipient}"), encoding.encode(f"{name} {kind}")
+            written += [start, *ahead, channel, *behind]
+        else:
+            written += ids[at:end] or [ids[at]]
+        at = max(end, at + 1)
+    return written
 
 
 @cache
@@ -138,7 +164,8 @@ def _said(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
             case "tool":
                 name = f"functions.{names.get(message.get('tool_call_id', ''), '')}"
                 text = _flat(message.get("content")) or ""
-                yield _message("tool", [text], name=name, channel="commentary", recipient="assistant")
+                # The recipient follows the channel, where openai-harmony by itself would put it first.
+                yield _message("tool", [text], name=name, channel="commentary to=assistant")
             case "system" | "developer":
                 if (instructions := _flat(message.get("content"))) is not None:
                     yield _developer(instructions)
