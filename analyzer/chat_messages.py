@@ -55,7 +55,7 @@ def _parse(message: Mapping[str, Any], content_format: ContentFormat) -> dict[st
         parsed["tool_call_id"] = message["tool_call_id"]
     parsed |= {key: message[key] for key in ("name", "task") if isinstance(message.get(key), str)}
     if role == "developer":
-        parsed["tools"] = message.get("tools")
+        parsed["tools"] = _developer_tools(message.get("tools"))
     return parsed
 
 
@@ -65,6 +65,29 @@ def _assistant_fields(message: Mapping[str, Any], parsed: dict[str, Any]) -> Non
         parsed["tool_calls"] = [_tool_call(call) for call in calls]
     if (reasoning := message.get("reasoning")) is not None:
         parsed["reasoning"] = parsed["reasoning_content"] = reasoning
+
+
+def _developer_tools(tools: Any) -> Any:
+    """A developer message's tools: their functions' keys in declared order, if all are well formed.
+
+    One that is not makes the whole message fall to a type that keeps them as sent (chat_utils.py:361-397).
+    """
+    if not isinstance(tools, list) or not all(_is_function_tool(tool) for tool in tools):
+        return tools
+    keys = ("name", "description", "parameters", "strict")
+    return [{**tool, "function": _ordered(tool["function"], keys)} for tool in tools]
+
+
+def _is_function_tool(tool: Any) -> bool:
+    function = tool.get("function") if isinstance(tool, Mapping) else None
+    if not isinstance(function, Mapping) or tool.get("type") != "function":
+        return False
+    return (
+        isinstance(function.get("name"), str)
+        and isinstance(function.get("description", ""), str)
+        and isinstance(function.get("parameters", {}), Mapping)
+        and isinstance(function.get("strict"), bool | None)
+    )
 
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:

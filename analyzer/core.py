@@ -85,11 +85,12 @@ class Conversation:
     `token_ids`. The strings inside `messages`, `tools` and `text` may be `Sourced` (they then know
     their JSON path); they compare and render like plain ones.
 
-    `suffix` is what is to follow the text that is filled in. `truncation` cuts the ids. `merges_system`
-    says that system messages within the conversation are put into the first where the template refuses
-    them in place; `low_effort_kwargs`, where given, replace `template_kwargs` on a server that has no
-    effort `none` (`analyzer.anthropic_probes` settles both). `tool_choice` is spelt as chat spells it.
-    `chat_template` is the request's own template, or the name of one of the tokenizer's.
+    `suffix` is the text that is to follow the answer to a raw prompt. `truncation` cuts the ids.
+    `merges_system` says that system messages within the conversation are put into the first where the
+    template refuses them in place; `low_effort_kwargs`, where given, replace `template_kwargs` on a server
+    that has no effort `none` (`analyzer.anthropic_probes` settles both). `tool_choice` is spelt as chat
+    spells it. `chat_template` is the request's own template, or the name of one of the tokenizer's.
+    `reasoning_effort` is the request's own field, which gpt-oss takes where others read `template_kwargs`.
     """
 
     dialect: str
@@ -98,13 +99,14 @@ class Conversation:
     tools: tuple[Mapping[str, Any], ...] | None = None
     text: str | None = None
     token_ids: tuple[int, ...] | None = None
+    suffix: str | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    reasoning_effort: str | None = None
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     add_special_tokens: bool = False
     tool_choice: Any = None
     chat_template: str | None = None
-    suffix: str | None = None
     truncation: Truncation | None = None
     merges_system: bool = False
     low_effort_kwargs: Mapping[str, Any] | None = None

@@ -33,6 +33,7 @@ class Tokenizer:
         """Load the files of `directory`; raises TokenizerError naming the one that is missing or broken."""
         self.directory = directory
         self.config = _read_json(directory / "tokenizer_config.json", required=False)
+        self.model_config = _read_json(directory / "config.json", required=False)
         path = directory / "tokenizer.json"
         if not path.is_file():
             raise TokenizerError(f"{directory} holds no tokenizer.json; give the folder of the served model")
@@ -81,7 +82,7 @@ class Tokenizer:
     @cached_property
     def model_type(self) -> str | None:
         """The architecture that the folder's config.json names."""
-        found = _read_json(self.directory / "config.json", required=False).get("model_type")
+        found = self.model_config.get("model_type")
         return found if isinstance(found, str) else None
 
     def special_tokens(self, names: Collection[str]) -> dict[str, str]:

@@ -36,6 +36,7 @@ class ChatDialect:
                 messages=tuple(_with_reasoning(item) for item in messages),
                 tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
                 template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
+                reasoning_effort=body.get("reasoning_effort"),
                 add_generation_prompt=_flag(body, "add_generation_prompt", default=True),
                 continue_final_message=_flag(body, "continue_final_message"),
                 add_special_tokens=_flag(body, "add_special_tokens"),

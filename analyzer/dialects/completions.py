@@ -24,6 +24,9 @@ class CompletionsDialect:
         """
         if body.get("prompt_embeds") is not None:
             raise ValueError("the prompt is given as embeddings, which have no token ids")
+        prompts, suffix = _prompts(body.get("prompt")), body.get("suffix")
+        if suffix is not None and not all(isinstance(item, str) for item in prompts):
+            raise ValueError("suffix needs a prompt given as text")  # renderers/online_renderer.py:640
         # A default of True, unlike chat (completion/protocol.py:133).
         special = bool(body.get("add_special_tokens", True))
         return tuple(
@@ -33,10 +36,10 @@ class CompletionsDialect:
                 text=item if isinstance(item, str) else None,
                 token_ids=None if isinstance(item, str) else tuple(map(int, item)),
                 add_special_tokens=special and isinstance(item, str),
-                suffix=body.get("suffix"),
+                suffix=suffix,
                 truncation=_truncation(body),
             )
-            for index, item in enumerate(_prompts(body.get("prompt")))
+            for index, item in enumerate(prompts)
         )
 
 

@@ -16,9 +16,7 @@ from analyzer.core import Conversation, Rendering
 from analyzer.prompt_ids import encoded
 from analyzer.renderers import Job, RenderFailed
 from analyzer.template_choice import BUNDLED, Choice, choose, server_templates
-
-TOKENIZER_MODES = ("auto", "hf", "slow")
-"""Of the server's `--tokenizer-mode`, those whose prompts a chat template makes."""
+from analyzer.tokenizer_mode import TEMPLATED, tokenizer_mode_of
 
 
 class JinjaRenderer:
@@ -34,9 +32,9 @@ class JinjaRenderer:
             return False
         given = job.conversation.chat_template or job.settings.chat_template
         known = given or tokenizer.chat_templates or tokenizer.processor_template
-        return job.settings.tokenizer_mode in TOKENIZER_MODES and (
-            bool(known) or tokenizer.model_type in BUNDLED
-        )
+        # Some models bring a template that vLLM passes over for an encoder (config/model.py:736-758).
+        templated = tokenizer_mode_of(tokenizer, job.settings.tokenizer_mode) in TEMPLATED
+        return templated and (bool(known) or tokenizer.model_type in BUNDLED)
 
     def render(self, job: Job) -> Rendering:
         """Render to text, then tokenize the text, as the server does."""

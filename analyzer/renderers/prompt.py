@@ -22,7 +22,7 @@ class PromptRenderer:
         """Whether the prompt is raw, and can be tokenized where it is text."""
         conversation = job.conversation
         return conversation.token_ids is not None or (
-            conversation.text is not None and job.tokenizer is not None
+            conversation.text is not None and conversation.suffix is None and job.tokenizer is not None
         )
 
     def render(self, job: Job) -> Rendering:
@@ -43,7 +43,7 @@ class PromptRenderer:
         if job.conversation.text is None:
             raise RenderFailed("the prompt was given as token ids, without text")
         if job.conversation.suffix is not None:
-            raise RenderFailed("a prompt with a suffix is filled in as its model has it, which is not known")
+            raise RenderFailed("a prompt with a suffix is rendered by the model's own encoder only")
         return job.conversation.text
 
 
