@@ -25,6 +25,7 @@ PURE = (
     "sourced_format",
     "sourced_repr",
     "lineage",
+    "prefix_encoding",
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 
