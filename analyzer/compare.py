@@ -38,7 +38,7 @@ def common_chars(a: str, b: str, start: int = 0) -> int:
     """How many characters `a` and `b` share from the start, given that they share the first `start`."""
     end, step = min(len(a), len(b)), _FIRST_STEP
     low, high = start, min(start + step, end)
-    while a[low:high] == b[low:high]:  # growing steps: texts that part early cost little
+    while a.startswith(b[low:high], low):  # growing steps: texts that part early cost little
         if high == end:
             return high
         step *= 2

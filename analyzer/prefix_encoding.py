@@ -25,6 +25,7 @@ type EncodeParts = Callable[[Sequence[str]], list[TokenIds]]
 
 _KEPT_TEXTS = 16
 _KEPT_CHARS = 32 << 20
+_GLANCE = 64
 _NOTHING = np.empty(0, dtype=np.int32)
 
 
@@ -105,8 +106,10 @@ class PrefixEncoder:
         """Ids and cuts before the last cut that is shared with a kept text, and the cut's character."""
         best, common = None, 0
         for kept in self._kept:
-            if (found := common_chars(kept.text, text)) > common:
-                best, common = kept, found
+            # Most cannot share more than the newest: a glance behind what it shares says so.
+            if kept.text[common : common + _GLANCE] == text[common : common + _GLANCE]:
+                found = common_chars(kept.text, text)
+                best, common = max((best, common), (kept, found), key=lambda pair: pair[1])
         if best is None:
             return _NOTHING, [], 0
         shared = [cut for cut in best.cuts if cut[1] <= common]
