@@ -23,6 +23,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 MAX_POWER_BITS = 100_000
 """Bits of the largest `**` result: Python cannot be interrupted while it computes one."""
 
+_DICT_NAMES = frozenset(dir(dict))
+
 
 class LimitError(RuntimeError):
     """A rendering took longer or grew larger than allowed."""
@@ -79,14 +81,21 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
             raise LimitError("the template raised a number to too large a power")
         return super().call_binop(context, operator, left, right)
 
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """The sandbox's rule; a member of a plain object needs no look at what else the name could mean."""
+        if type(obj) is dict and attribute in obj and attribute not in _DICT_NAMES:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
     def gather(self, chunks: Iterable[str]) -> list[str]:
         """The chunks of a text, checked as they come."""
         gathered: list[str] = []
-        chars = 0
+        chars, most = 0, self.run.max_chars
         for chunk in chunks:
             chars += len(chunk)
             gathered.append(chunk)
-            self.run.check_size(chars)
+            if chars > most:
+                self.run.check_size(chars)
         return gathered
 
     def strftime_now(self, format: str) -> str:  # noqa: A002 (a template may pass it by this name)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from analyzer.core import Span
 
 EXCERPT_CHARS = 80
+_FIRST_STEP = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +36,13 @@ TEMPLATE = FieldPlace(path="template", char=None)
 
 def common_chars(a: str, b: str, start: int = 0) -> int:
     """How many characters `a` and `b` share from the start, given that they share the first `start`."""
-    low, high = start, min(len(a), len(b))
-    if a[low:high] == b[low:high]:
-        return high
+    end, step = min(len(a), len(b)), _FIRST_STEP
+    low, high = start, min(start + step, end)
+    while a.startswith(b[low:high], low):  # growing steps: texts that part early cost little
+        if high == end:
+            return high
+        step *= 2
+        low, high = high, min(high + step, end)
     while high - low > 1:  # halving compares memory, which is far faster than characters in Python
         middle = (low + high) // 2
         if a[low:middle] == b[low:middle]:

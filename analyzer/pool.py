@@ -74,14 +74,10 @@ class BlockPool:
 
         A missing block ends it, even if later ones are present (`single_type_kv_cache_manager.py:784`).
         """
-        found: list[int] = []
-        get = self._by_key.get
-        for key in keys:
-            holder = get(key)
-            if holder is None:
-                break
-            found.append(holder if type(holder) is int else next(iter(holder)))  # type: ignore[arg-type]
-        return found
+        holders = list(map(self._by_key.get, keys))
+        if None in holders:
+            del holders[holders.index(None) :]
+        return [holder if type(holder) is int else next(iter(holder)) for holder in holders]  # type: ignore[arg-type]
 
     def shortfall(self, hits: Iterable[int], new: int) -> int:
         """How many blocks are missing to use `hits` and allocate `new` more; 0 means that it fits.

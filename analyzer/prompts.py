@@ -16,6 +16,7 @@ from analyzer.rendering import AUTO, render, verdicts
 from analyzer.replies import read_reply
 from analyzer.server_api import ServerApi
 from analyzer.settings import UNTOLD, ServerSettings
+from analyzer.shared_json import SharedBodies
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
 
@@ -98,10 +99,11 @@ class PromptReader:
         self._max_model_len = max_model_len
         self._choice = choice
         self._missing = missing
+        self._bodies = SharedBodies()
 
     def read(self, exchange: Exchange) -> list[Prompt]:
         """All prompts of an exchange; one without a rendering where there is none to read."""
-        request, reply = read_request(exchange), read_reply(exchange)
+        request, reply = read_request(exchange, loads=self._bodies.loads), read_reply(exchange)
         asked = request.conversations if reached_the_model(exchange) else ()
         source = ReadExchange(
             exchange=replace(exchange, request=Body(), response=Body(), chunks=()),

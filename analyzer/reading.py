@@ -6,7 +6,7 @@ It renders nothing. A body that cannot be read is a sentence on the row, never a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +44,13 @@ def dialect_of(path: str) -> Dialect | None:
     return next((item for item in plugins("dialects").values() if item.path == path), None)
 
 
-def read_request(exchange: Exchange, *, sourced: bool = False) -> Request:
-    """Read a request body; with `sourced`, every string in it knows its JSON path."""
+def read_request(
+    exchange: Exchange, *, sourced: bool = False, loads: Callable[[bytes], Any] = json.loads
+) -> Request:
+    """Read a request body; with `sourced`, every string in it knows its JSON path.
+
+    `loads` parses it, as `json.loads` does.
+    """
     dialect = dialect_of(exchange.path)
     if dialect is None:
         name = exchange.path.rpartition("/")[2]
@@ -53,7 +58,7 @@ def read_request(exchange: Exchange, *, sourced: bool = False) -> Request:
     if exchange.request.problem:
         return Request(dialect=dialect.name, problem=f"the body is incomplete: {exchange.request.problem}")
     try:
-        body = json.loads(exchange.request.content)
+        body = loads(exchange.request.content)
     except (ValueError, RecursionError) as error:
         return Request(dialect=dialect.name, problem=f"the body is not JSON: {error}")
     if not isinstance(body, dict):

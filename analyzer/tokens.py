@@ -7,14 +7,23 @@ at some twenty times the speed; where it cannot load a file, `tokenizers` does t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from analyzer.core import TokenIds
+from analyzer.prefix_encoding import PrefixEncoder, cut_tokens
+
+_NO_NORMALIZER = re.compile(
+    rb'"normalizer"\s*:\s*(?:null|\{\s*"type"\s*:\s*"Sequence"\s*,\s*"normalizers"\s*:\s*\[\s*\]\s*\})'
+)
+_FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
 
 TEMPLATE_FILE, TEMPLATE_FOLDER = "chat_template.jinja", "additional_chat_templates"
 _NOT_TOKENS = ("add_bos_token", "add_eos_token")
@@ -37,11 +46,19 @@ class Tokenizer:
         path = directory / "tokenizer.json"
         if not path.is_file():
             raise TokenizerError(f"{directory} holds no tokenizer.json; give the folder of the served model")
-        self.backend, self._encode = _load(path)
+        loaded = _load(path)
+        self.backend, self._encode = loaded.name, loaded.encode
+        cuts = cut_tokens(loaded.added, normalizes=_normalizes(path))
+        self._shared = PrefixEncoder(lambda texts: loaded.encode(texts, False), cuts)
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> TokenIds:
-        """Token ids of `text`, shape (tokens,). Special tokens written in the text are recognised."""
-        return self._encode(text, add_special_tokens)
+        """Token ids of `text`, shape (tokens,). Special tokens written in the text are recognised.
+
+        What a text shares with the last ones is not tokenized again; the array must not be changed.
+        """
+        if add_special_tokens:
+            return self._encode([text], True)[0]
+        return self._shared.encode(text)
 
     @cached_property
     def chat_templates(self) -> dict[str, str]:
@@ -138,9 +155,18 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _load(path: Path) -> tuple[str, Callable[[str, bool], TokenIds]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Backend:
+    """A loaded tokenizer: `encode` gives each text's ids; `added` are its `added_tokens` entries."""
+
+    name: str
+    encode: Callable[[Sequence[str], bool], list[TokenIds]]
+    added: Sequence[Mapping[str, Any]]
+
+
+def _load(path: Path) -> _Backend:
     try:
-        return "fastokens", _load_fast(path)
+        return _load_fast(path)
     except Exception:  # whatever it dislikes, the reference implementation decides
         pass
     from tokenizers import Tokenizer as Reference
@@ -152,13 +178,18 @@ def _load(path: Path) -> tuple[str, Callable[[str, bool], TokenIds]]:
     reference.no_truncation()
     reference.no_padding()
 
-    def encode(text: str, special: bool) -> TokenIds:
-        return np.array(reference.encode(text, add_special_tokens=special).ids, dtype=np.int32)
+    def encode(texts: Sequence[str], special: bool) -> list[TokenIds]:
+        encodings = reference.encode_batch_fast(list(texts), add_special_tokens=special)
+        return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
 
-    return "tokenizers", encode
+    added = [
+        {"id": number, "content": token.content} | {flag: getattr(token, flag) for flag in _FLAGS}
+        for number, token in reference.get_added_tokens_decoder().items()
+    ]
+    return _Backend(name="tokenizers", encode=encode, added=added)
 
 
-def _load_fast(path: Path) -> Callable[[str, bool], TokenIds]:
+def _load_fast(path: Path) -> _Backend:
     from fastokens import Tokenizer as Fast
 
     fast = Fast.from_file(str(path))
@@ -166,11 +197,18 @@ def _load_fast(path: Path) -> Callable[[str, bool], TokenIds]:
     fast.no_truncation()
     fast.no_padding()
 
-    def encode(text: str, special: bool) -> TokenIds:
-        ids, _ = fast.encode_batch_flat([text], add_special_tokens=special)
-        return np.frombuffer(ids, dtype=np.uint32).astype(np.int32)
+    def encode(texts: Sequence[str], special: bool) -> list[TokenIds]:
+        ids, offsets = fast.encode_batch_flat(list(texts), add_special_tokens=special)
+        flat = np.frombuffer(ids, dtype=np.uint32).view(np.int32)
+        ends = np.frombuffer(offsets, dtype=np.uint64).tolist()
+        return [flat[begin:end] for begin, end in pairwise(ends)]
 
-    return encode
+    return _Backend(name="fastokens", encode=encode, added=fast.added_tokens())
+
+
+def _normalizes(path: Path) -> bool:
+    """Whether the file names a normalizer that does anything; read off its text, as parsing it takes long."""
+    return _NO_NORMALIZER.search(path.read_bytes()) is None
 
 
 def _read_json(path: Path, *, required: bool) -> dict[str, Any]:

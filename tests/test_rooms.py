@@ -26,6 +26,8 @@ PURE = (
     "sourced_repr",
     "lineage",
     "mismatch",
+    "prefix_encoding",
+    "shared_json",
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 

@@ -1,0 +1,141 @@
+"""Tokenizes a text by what it shares with earlier ones: the ids are those of tokenizing all of it.
+
+A tokenizer first cuts a text at its added tokens; normalizer, pre-tokenizer and model then see one piece
+at a time (tokenizers 0.23 `AddedVocabulary::extract_and_normalize`, `TokenizerImpl::do_tokenize`). So a
+text can be tokenized in parts that begin with an added token, where nothing reaches over that cut:
+`cut_tokens` says for which tokens this holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from analyzer.compare import common_chars
+from analyzer.core import TokenIds
+
+type EncodeParts = Callable[[Sequence[str]], list[TokenIds]]
+"""Token ids of each text for itself, without the special tokens that a tokenizer puts around one."""
+
+_KEPT_TEXTS = 16
+_KEPT_CHARS = 32 << 20
+_GLANCE = 64
+_NOTHING = np.empty(0, dtype=np.int32)
+
+
+def cut_tokens(added: Iterable[Mapping[str, Any]], *, normalizes: bool) -> dict[int, str]:
+    """The added tokens, id to text, at whose every occurrence a text may be cut; often none.
+
+    `added` are entries of `added_tokens` in `tokenizer.json`; `normalizes` says whether it has a normalizer.
+    A token that takes in the blanks around it, or wants to stand alone, looks beyond a cut: with one of
+    these there is none. Of the others, a token is a cut where its text in the raw text is always matched:
+
+    - No other token begins before it and reaches into it, or goes on from it, as the longest of those that
+      begin first is matched: its first character stands at the head of others only.
+    - Where its `normalized` is set it is looked for after the others, in normalized text: nothing may
+      change the text, and no token that comes first may begin in it.
+    """
+    tokens = [token for token in added if token["content"]]
+    if any(token[flag] for token in tokens for flag in ("lstrip", "rstrip", "single_word")):
+        return {}
+    contents = sorted(token["content"] for token in tokens)
+    inner = {char for content in contents for char in content[1:]}
+    continued = {content for content, after in pairwise(contents) if after.startswith(content)}
+    first = [token["content"] for token in tokens if not token["normalized"]]
+    return {
+        token["id"]: token["content"]
+        for token in tokens
+        if token["content"][0] not in inner
+        and token["content"] not in continued
+        and not (token["normalized"] and (normalizes or _begins_in(token["content"], first)))
+    }
+
+
+def _begins_in(content: str, others: Iterable[str]) -> bool:
+    """Whether a match of one of the others may begin inside `content`."""
+    tails = [content[at:] for at in range(len(content))]
+    return any(tail.startswith(other) or other.startswith(tail) for other in others for tail in tails)
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A text with its ids and its cuts, in ascending order: [character, end of the cut token, token]."""
+
+    text: str
+    ids: TokenIds
+    cuts: list[tuple[int, int, int]]
+
+
+class PrefixEncoder:
+    """Keeps the last texts (16, of 32 M characters in all), and tokenizes what a new one does not share."""
+
+    def __init__(self, encode_parts: EncodeParts, cut_tokens: Mapping[int, str]) -> None:
+        self._encode_parts = encode_parts
+        self._cut_tokens = cut_tokens
+        self._cut_ids = np.array(sorted(cut_tokens), dtype=np.int32)
+        # Only tokens that have been seen are looked for: there may be a thousand.
+        self._seen: set[int] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self._kept: deque[_Encoded] = deque()
+        self._kept_chars = 0
+
+    def encode(self, text: str) -> TokenIds:
+        """Token ids of `text`, shape (tokens,)."""
+        if not self._cut_tokens:
+            return self._encode_parts([text])[0]
+        ids, cuts, start = self._shared(text)
+        bounds = self._bounds(text, start)
+        parts = self._encode_parts([text[begin:stop] for (begin, _), (stop, _) in pairwise(bounds)])
+        count = len(ids)
+        for (begin, end), part in zip(bounds, parts, strict=False):
+            if end > begin:
+                cuts.append((begin, end, count))
+            count += len(part)
+        encoded = _Encoded(text, np.concatenate([ids, *parts]), cuts)
+        self._keep(encoded)
+        self._learn(parts)
+        return encoded.ids
+
+    def _shared(self, text: str) -> tuple[TokenIds, list[tuple[int, int, int]], int]:
+        """Ids and cuts before the last cut that is shared with a kept text, and the cut's character."""
+        best, common = None, 0
+        for kept in self._kept:
+            # Most cannot share more than the newest: a glance behind what it shares says so.
+            if kept.text[common : common + _GLANCE] == text[common : common + _GLANCE]:
+                found = common_chars(kept.text, text)
+                best, common = max((best, common), (kept, found), key=lambda pair: pair[1])
+        if best is None:
+            return _NOTHING, [], 0
+        shared = [cut for cut in best.cuts if cut[1] <= common]
+        if not shared:
+            return _NOTHING, [], 0
+        start, _, tokens = shared.pop()
+        return best.ids[:tokens], shared, start
+
+    def _bounds(self, text: str, start: int) -> list[tuple[int, int]]:
+        """Where the parts of `text` from `start` on begin, each with its cut token's end; then the end.
+
+        A part that begins without a cut token has its own beginning for it.
+        """
+        found = [] if self._pattern is None else [m.span() for m in self._pattern.finditer(text, start)]
+        head = [] if found and found[0][0] == start else [(start, start)]
+        return [*head, *found, (len(text), len(text))]
+
+    def _keep(self, encoded: _Encoded) -> None:
+        self._kept.appendleft(encoded)
+        self._kept_chars += len(encoded.text)
+        while len(self._kept) > _KEPT_TEXTS or (self._kept_chars > _KEPT_CHARS and len(self._kept) > 1):
+            self._kept_chars -= len(self._kept.pop().text)
+
+    def _learn(self, parts: list[TokenIds]) -> None:
+        """Look for the cut tokens among these ids too, from now on."""
+        new = set(np.intersect1d(np.concatenate(parts), self._cut_ids).tolist()) - self._seen
+        if new:
+            self._seen |= new
+            self._pattern = re.compile("|".join(re.escape(self._cut_tokens[each]) for each in self._seen))

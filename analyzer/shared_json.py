@@ -1,0 +1,96 @@
+"""Parses request bodies, whose messages are mostly those of the body before, without parsing these again.
+
+Each body repeats its history: a message that is spelled as one before it at its place is the same object.
+Stdlib `json` decides what is valid and what a body means; this file only skips text it has seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_SHARED = "messages"
+_ALTERNATIVES = 16
+_KEPT_CHARS = 32 << 20
+_scan = json.JSONDecoder().raw_decode
+_blank = re.compile(r"[ \t\n\r]*").match
+
+
+class SharedBodies:
+    """Remembers messages by place in the list: the last 16 spellings of each, 32 M characters in all."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, list[tuple[str, Any]]] = {}
+        self._chars = 0
+
+    def loads(self, content: bytes) -> Any:
+        """What `json.loads` gives, which may hold objects of earlier bodies; so it must not be changed.
+
+        Raises what `json.loads` raises.
+        """
+        try:
+            text = content.decode("utf-8")
+            if text.startswith("{"):
+                return self._body(text)
+        except (ValueError, IndexError, RecursionError):
+            pass  # `json` says what is wrong with it, or reads what is unusual
+        return json.loads(content)
+
+    def _body(self, text: str) -> dict[str, Any]:
+        """The members of an object, one by one. Raises ValueError or IndexError where it is none."""
+        body: dict[str, Any] = {}
+        at = _after_blank(text, 1)
+        while True:
+            key, at = _scan(text, at)
+            if not isinstance(key, str):
+                raise ValueError("a key is a string")
+            at = _after_blank(text, _expect(text, _after_blank(text, at), ":"))
+            shared = key == _SHARED and text[at] == "["
+            body[key], at = self._list(text, at) if shared else _scan(text, at)
+            at = _after_blank(text, at)
+            if text[at] == "}":
+                break
+            at = _after_blank(text, _expect(text, at, ","))
+        if _after_blank(text, at + 1) != len(text):
+            raise ValueError("something follows the object")
+        return body
+
+    def _list(self, text: str, at: int) -> tuple[list[Any], int]:
+        """The items of a list of objects, and where it ends."""
+        items: list[Any] = []
+        at = _after_blank(text, at + 1)
+        while True:
+            if text[at] != "{":
+                raise ValueError("a message is an object")  # else its text would not end by itself
+            item, at = self._item(text, at, len(items))
+            items.append(item)
+            at = _after_blank(text, at)
+            if text[at] == "]":
+                return items, at + 1
+            at = _after_blank(text, _expect(text, at, ","))
+
+    def _item(self, text: str, at: int, place: int) -> tuple[Any, int]:
+        known = self._places.setdefault(place, [])
+        for spelling, item in known:
+            if text.startswith(spelling, at):
+                return item, at + len(spelling)
+        item, end = _scan(text, at)
+        if self._chars > _KEPT_CHARS:
+            self._places, self._chars = {place: (known := [])}, 0
+        known.insert(0, (text[at:end], item))
+        self._chars += end - at
+        if len(known) > _ALTERNATIVES:
+            self._chars -= len(known.pop()[0])
+        return item, end
+
+
+def _after_blank(text: str, at: int) -> int:
+    found = _blank(text, at)
+    return at if found is None else found.end()
+
+
+def _expect(text: str, at: int, mark: str) -> int:
+    if text[at] != mark:
+        raise ValueError(f"{mark} expected")
+    return at + 1

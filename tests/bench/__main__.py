@@ -1,0 +1,40 @@
+"""`make bench`: what issues and README say about speed and size, measured here and now, in ratios."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from samples.tokenizer import make_tokenizer_folder
+from tests.bench.rounds import print_table
+from tests.bench.sessions import make_capture, rendering, report, report_memory, storage
+from tests.bench.streaming import streaming
+
+
+def main() -> None:
+    """Measure everything and print the table."""
+    begin = time.perf_counter()
+    print(
+        f"{len(os.sched_getaffinity(0))} cores (load {os.getloadavg()[0]:.1f}), {platform.machine()}, Python"
+        f" {platform.python_version()}, fastokens {version('fastokens')}, mitmproxy {version('mitmproxy')}"
+    )
+    with tempfile.TemporaryDirectory(prefix="locality-bench-") as name:
+        folder = Path(name)
+        tokenizer = make_tokenizer_folder(folder / "tokenizer")
+        bodies = make_capture(folder / "one.sqlite")
+        lines = storage(folder / "one.sqlite", bodies)
+        lines += report(folder / "one.sqlite", tokenizer)
+        lines += rendering(folder / "one.sqlite", tokenizer, bodies)
+        lines += streaming(folder)
+        make_capture(folder / "ten.sqlite", sessions=10)
+        lines += report_memory(folder / "ten.sqlite", tokenizer)
+    print_table(lines)
+    print(f"medians of interleaved rounds; {time.perf_counter() - begin:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()
