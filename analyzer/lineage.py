@@ -197,7 +197,7 @@ def _text(message: Mapping[str, Any]) -> str:
 def _strings(value: Any) -> Iterable[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):  # dict comes first: asking an abstract class takes long
         for item in value.values():
             yield from _strings(item)
     elif isinstance(value, list | tuple):
@@ -207,9 +207,11 @@ def _strings(value: Any) -> Iterable[str]:
 
 def _frozen(value: Any) -> Hashable:
     """A JSON value as something that can be a dictionary key; equal values are equal keys."""
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (dict, Mapping)):
         return tuple(sorted((key, _frozen(item)) for key, item in value.items()))
     if isinstance(value, list | tuple):
         return tuple(_frozen(item) for item in value)
     # JSON keeps 1, 1.0 and true apart; Python's equality does not.
-    return value if isinstance(value, str) else (type(value).__name__, value)
+    return (type(value).__name__, value)
