@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.core import Conversation, Verdict
+from analyzer.core import Conversation, Rendering, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Traits:
     """What about a request may make its rendering differ.
 
     `redacted`: secrets in the body were replaced; `truncates`: it asks for truncation; `bos`: the
-    tokenizer names a BOS.
+    tokenizer names a BOS; `doubled`: the rendering begins with the same token twice.
     """
 
     redacted: bool = False
@@ -27,6 +27,7 @@ class Traits:
     tools: bool = False
     reasoning: bool = False
     bos: bool = False
+    doubled: bool = False
 
 
 _NEXT = "locality verify --server URL finds the token"
@@ -34,8 +35,11 @@ _FAR_BELOW = 2
 """A server that counts less than one in so many of our tokens has not seen the whole prompt."""
 
 
-def traits_of(conversation: Conversation, *, redacted: bool, truncates: bool, bos: bool) -> Traits:
+def traits_of(
+    conversation: Conversation, rendering: Rendering | None, *, redacted: bool, truncates: bool, bos: bool
+) -> Traits:
     """The traits of one prompt."""
+    ids: list[int] = [] if rendering is None else rendering.token_ids[:2].tolist()
     return Traits(
         redacted=redacted,
         truncates=truncates,
@@ -43,6 +47,7 @@ def traits_of(conversation: Conversation, *, redacted: bool, truncates: bool, bo
         tools=bool(conversation.tools) or any(item.get("tool_calls") for item in conversation.messages),
         reasoning=any(item.get("reasoning") is not None for item in conversation.messages),
         bos=bos,
+        doubled=len(ids) == 2 and ids[0] == ids[1],
     )
 
 
@@ -64,8 +69,10 @@ def likely_reason(traits: Traits, rendered: int, reported: int | None, others: S
     off = reported - rendered
     if reported * _FAR_BELOW < rendered:
         return f"the server counted {-off} tokens less: it has likely truncated the prompt"
-    if abs(off) == 1 and traits.bos and set(others) == {off}:
-        return _bos(off)
+    if traits.bos and off == 1 and set(others) == {off}:
+        return "the server counted one token more: likely a BOS that its tokenizer adds to the text"
+    if traits.bos and traits.doubled and off == -1:
+        return "the server counted one token less: the BOS is doubled here, by template and tokenizer"
     amount = f"{abs(off)} token{'s' if abs(off) > 1 else ''} {'more' if off > 0 else 'less'}"
     if len(others) > 1 and set(others) == {off}:
         return (
@@ -77,12 +84,6 @@ def likely_reason(traits: Traits, rendered: int, reported: int | None, others: S
         what = " or ".join(held)
         return f"the server counted {amount}: its template likely prints {what} otherwise; {_NEXT}"
     return f"the server counted {amount}; {_NEXT}"
-
-
-def _bos(off: int) -> str:
-    if off > 0:
-        return "the server counted one token more: likely a BOS that its tokenizer adds to the text"
-    return "the server counted one token less: likely a BOS that is doubled here, by template and tokenizer"
 
 
 def worst(verdicts: Iterable[Verdict | None]) -> Verdict | None:

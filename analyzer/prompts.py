@@ -126,14 +126,17 @@ class PromptReader:
                 rendering=rendering,
                 verdict=verdict,
                 problem=problem or reply.error,
-                traits=self._traits(conversation, source),
+                traits=self._traits(conversation, rendering, source),
             )
             for conversation, (rendering, problem), verdict in zip(asked, outcomes, agreed, strict=True)
         ]
 
-    def _traits(self, conversation: Conversation, source: ReadExchange) -> Traits:
+    def _traits(
+        self, conversation: Conversation, rendering: Rendering | None, source: ReadExchange
+    ) -> Traits:
         return traits_of(
             conversation,
+            rendering,
             redacted=source.redacted,
             truncates=source.request.truncates,
             bos=self.tokenizer is not None and bool(self.tokenizer.special_tokens(["bos_token"])),

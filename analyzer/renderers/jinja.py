@@ -47,6 +47,8 @@ class JinjaRenderer:
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The rendered prompt. Raises RenderFailed where the template or the messages do not allow it."""
         conversation = job.conversation
+        if conversation.text is not None or conversation.token_ids is not None:
+            raise RenderFailed("a raw prompt goes through no chat template: take --renderer prompt or auto")
         if conversation.continue_final_message and conversation.add_generation_prompt:
             raise RenderFailed(
                 "continue_final_message without add_generation_prompt: false, which the server refuses"

@@ -6,10 +6,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from analyzer.calibration import calibrate
-from analyzer.core import Conversation
+from analyzer.core import Conversation, Rendering
 from analyzer.mismatch import Traits, likely_reason, traits_of, worst
 from analyzer.report import Turn
 
@@ -56,7 +57,7 @@ ROW = Turn(
         (Traits(truncates=True), 100, 50, [-50], "asks for truncation"),
         (Traits(), 100, 40, [-60], "likely truncated"),
         (Traits(bos=True), 100, 101, [1, 1], "a BOS that its tokenizer adds"),
-        (Traits(bos=True), 100, 99, [-1], "a BOS that is doubled here"),
+        (Traits(bos=True, doubled=True), 100, 99, [-1], "BOS is doubled here"),
         (Traits(bos=True, tools=True), 100, 101, [1, 3], "prints tools otherwise"),
         (Traits(), 100, 101, [1, 1], "1 token more at every turn.*--serve-command"),
         (Traits(tools=True), 100, 90, [-10, -10, -10], "10 tokens less at every turn.*--serve-command"),
@@ -85,8 +86,18 @@ def test_the_likeliest_reason_comes_first(
 )
 def test_traits_are_read_from_the_conversation(given: dict[str, Any], trait: str) -> None:
     conversation = Conversation(dialect="chat", prompt_index=0, **given)
-    found = traits_of(conversation, redacted=False, truncates=False, bos=False)
+    found = traits_of(conversation, None, redacted=False, truncates=False, bos=False)
     assert [name for name in ("tools", "reasoning", "media") if getattr(found, name)] == [trait]
+
+
+@pytest.mark.parametrize(
+    ("ids", "doubled"), [([5, 5, 6], True), ([5, 6, 5], False), ([5], False), ([], False)]
+)
+def test_a_doubled_first_token_is_seen(ids: list[int], doubled: bool) -> None:
+    rendering = Rendering(token_ids=np.array(ids, dtype=np.int32), source="jinja")
+    conversation = Conversation(dialect="chat", prompt_index=0)
+    found = traits_of(conversation, rendering, redacted=False, truncates=False, bos=True)
+    assert found.doubled == doubled
 
 
 def test_one_mismatch_is_on_every_row_of_its_conversation_and_on_no_other() -> None:

@@ -4,7 +4,8 @@ The server renders the samples' tokenizer and template; no weights are needed:
 
     python -c 'import pathlib, samples.tokenizer as t; t.make_tokenizer_folder(pathlib.Path("DIR"))'
     cp A_QWEN3_MODEL/config.json DIR    # any text model's: it only has to load
-    vllm launch render DIR --served-model-name sample --port P
+    vllm launch render DIR --served-model-name sample --port P \\
+        --enable-auto-tool-choice --tool-call-parser hermes    # else bodies with tools are refused
     python -m tests.oracle.verify_vllm http://127.0.0.1:P > tests/golden/verify/sample.json
 """
 
