@@ -85,12 +85,13 @@ class Conversation:
     `token_ids`. The strings inside `messages`, `tools` and `text` may be `Sourced` (they then know
     their JSON path); they compare and render like plain ones.
 
-    `suffix` is the text that is to follow the answer to a raw prompt. `truncation` cuts the ids.
-    `merges_system` says that system messages within the conversation are put into the first where the
-    template refuses them in place; `low_effort_kwargs`, where given, replace `template_kwargs` on a server
-    that has no effort `none` (`analyzer.anthropic_probes` settles both). `tool_choice` is spelt as chat
-    spells it. `chat_template` is the request's own template, or the name of one of the tokenizer's.
-    `reasoning_effort` is the request's own field, which gpt-oss takes where others read `template_kwargs`.
+    `suffix` is the text that is to follow the answer to a raw prompt, `choices` the number of answers asked
+    for. `truncation` cuts the ids. `merges_system` says that system messages within the conversation are
+    put into the first where the template refuses them in place; `low_effort_kwargs`, where given, replace
+    `template_kwargs` on a server that has no effort `none` (`analyzer.anthropic_probes` settles both).
+    `tool_choice` is spelt as chat spells it. `chat_template` is the request's own template, or the name of
+    one of the tokenizer's. `reasoning_effort` is the request's own field, which gpt-oss takes where others
+    read `template_kwargs`.
     """
 
     dialect: str
@@ -107,6 +108,7 @@ class Conversation:
     add_special_tokens: bool = False
     tool_choice: Any = None
     chat_template: str | None = None
+    choices: int = 1
     truncation: Truncation | None = None
     merges_system: bool = False
     low_effort_kwargs: Mapping[str, Any] | None = None

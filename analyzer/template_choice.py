@@ -77,9 +77,8 @@ def choose(job: Job) -> Choice:
 
 def server_templates(job: Job) -> list[str]:
     """The templates of a server's requests without and with tools; none where it has not both."""
-    cases: tuple[list[Any] | None, ...] = (None, [])
     try:
-        return [_resolve(job, _given_template(job), tools) for tools in cases]
+        return [_resolve(job, _given_template(job), tools) for tools in (None, ())]
     except RenderFailed:
         return []
 

@@ -36,6 +36,7 @@ class CompletionsDialect:
                 text=item if isinstance(item, str) else None,
                 token_ids=None if isinstance(item, str) else tuple(map(int, item)),
                 add_special_tokens=special and isinstance(item, str),
+                choices=body.get("n") or 1,
                 suffix=suffix,
                 truncation=_truncation(body),
             )
@@ -44,14 +45,13 @@ class CompletionsDialect:
 
 
 def _truncation(body: Mapping[str, Any]) -> Truncation | None:
-    """The length a prompt is cut to; -1 leaves room for output unless `max_tokens` is 0 or null."""
+    """The length a prompt is cut to; room for output is always left, as null `max_tokens` is 16 (:433)."""
     tokens = body.get("truncate_prompt_tokens")
     if tokens is None:
         return None
     if tokens == 0:
         raise ValueError("the server refuses to cut a prompt to nothing")
-    reserves = bool(body.get("max_tokens", 16))
-    return Truncation(tokens=tokens, side=body.get("truncation_side"), reserves_output=reserves)
+    return Truncation(tokens=tokens, side=body.get("truncation_side"), reserves_output=True)
 
 
 def _prompts(prompt: Any) -> list[Any]:

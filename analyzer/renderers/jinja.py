@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from analyzer.anthropic_probes import HELLO, disabled_effort, settle
+from analyzer.anthropic_probes import HELLO, DisabledEffort, disabled_effort, settle
 from analyzer.chat_messages import for_template, parse_chat_messages
 from analyzer.chat_template import ChatTemplate, TemplateFailed, compile_template
 from analyzer.core import Conversation, Rendering
@@ -24,6 +24,9 @@ class JinjaRenderer:
 
     name = "jinja"
     rank = 40
+
+    def __init__(self) -> None:
+        self._efforts: dict[tuple[str, str], DisabledEffort] = {}
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages, a tokenizer, and a template, or a reason for there being none."""
@@ -70,13 +73,24 @@ class JinjaRenderer:
         """The conversation after what the server's Anthropic endpoint finds out by its templates."""
 
         def probe(kwargs: Mapping[str, Any]) -> str | None:
-            hello = Conversation(dialect="chat", prompt_index=0, messages=HELLO, template_kwargs=kwargs)
             try:
-                return self.render_text(replace(job, conversation=hello, sourced=False))
+                return self.render_text(replace(job, conversation=_hello(kwargs), sourced=False))
             except RenderFailed:
                 return None
 
-        return settle(job.conversation, lambda: server_templates(job), lambda: disabled_effort(probe))
+        def effort() -> DisabledEffort:
+            # A server asks once; so does this, for each template and the arguments it has by default.
+            choice = choose(replace(job, conversation=_hello({})))
+            key = choice.template, repr(choice.kwargs)
+            if key not in self._efforts:
+                self._efforts[key] = disabled_effort(probe)
+            return self._efforts[key]
+
+        return settle(job.conversation, lambda: server_templates(job), effort)
+
+
+def _hello(kwargs: Mapping[str, Any]) -> Conversation:
+    return Conversation(dialect="chat", prompt_index=0, messages=HELLO, template_kwargs=kwargs)
 
 
 def _given(job: Job, choice: Choice, template: ChatTemplate, *, generation_prompt: bool) -> dict[str, Any]:

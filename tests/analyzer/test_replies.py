@@ -135,3 +135,75 @@ def test_token_ids_of_a_stream_are_joined_by_choice() -> None:
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"[]", b'{"choices": 3, "usage": []}', b'{"choices":[null]}'])
 def test_a_body_of_any_other_shape_is_read_without_an_error(body: bytes) -> None:
     assert read_reply(exchange(body)).usage == Usage()
+
+
+# What vLLM 0.32 sent on /v1/messages and /v1/responses, cut to what is read.
+MESSAGES_STREAM: list[dict[str, Any]] = [
+    {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 15, "output_tokens": 0}}},
+    {"type": "content_block_start", "content_block": {"type": "text", "text": ""}, "index": 0},
+    {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "x"}, "index": 0},
+    {"type": "content_block_stop", "index": 0},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "max_tokens", "stop_sequence": None},
+        "usage": {
+            "input_tokens": 5,
+            "output_tokens": 2,
+            "cache_creation_input_tokens": 2,
+            "cache_read_input_tokens": 8,
+        },
+    },
+    {"type": "message_stop"},
+]
+RESPONSES_USAGE = {
+    "input_tokens": 15,
+    "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0, "input_tokens_per_turn": []},
+    "output_tokens": 2,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 17,
+}
+COUNTED = Usage(prompt_tokens=15, cached_tokens=8, completion_tokens=2)
+
+
+def test_a_messages_stream_ends_with_message_stop_and_counts_the_whole_prompt() -> None:
+    reply = read_reply(exchange(events(*MESSAGES_STREAM, done=False), stream=True))
+    assert (reply.outcome, reply.usage, reply.error) == ("done", COUNTED, None)
+
+
+def test_a_messages_stream_that_was_cut_still_knows_its_prompt() -> None:
+    reply = read_reply(exchange(events(*MESSAGES_STREAM[:3], done=False), stream=True))
+    assert reply.outcome == "eof"
+    assert (reply.usage.prompt_tokens, reply.usage.cached_tokens) == (15, None)
+
+
+def test_a_messages_stream_may_end_with_an_error_event() -> None:
+    error = {"type": "error", "error": {"type": "internal_error", "message": "the engine died"}}
+    reply = read_reply(exchange(events(*MESSAGES_STREAM[:2], error, done=False), stream=True))
+    assert (reply.outcome, reply.error) == ("error_event", "the engine died")
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete"])
+def test_a_responses_stream_ends_with_its_response(status: str) -> None:
+    # vLLM ends with response.completed whatever the status; OpenAI's own API says response.incomplete.
+    for kind in ("response.completed", f"response.{status}"):
+        body = events(
+            {"type": "response.created", "response": {"status": "in_progress", "usage": None}},
+            {"type": "response.output_text.delta", "delta": "x"},
+            {"type": kind, "response": {"status": status, "usage": RESPONSES_USAGE, "error": None}},
+            done=False,
+        )
+        reply = read_reply(exchange(body, stream=True))
+        assert (reply.outcome, reply.usage) == ("done", COUNTED)
+
+
+def test_a_responses_stream_that_failed_says_why() -> None:
+    failed = {"status": "failed", "usage": None, "error": {"code": "server_error", "message": "no blocks"}}
+    body = events({"type": "response.failed", "response": failed}, done=False)
+    reply = read_reply(exchange(body, stream=True))
+    assert (reply.outcome, reply.error) == ("error_event", "no blocks")
+
+
+def test_a_response_in_one_piece_is_done_and_counted() -> None:
+    body = json.dumps({"object": "response", "status": "incomplete", "usage": RESPONSES_USAGE}).encode()
+    reply = read_reply(exchange(body))
+    assert (reply.outcome, reply.usage) == ("done", COUNTED)
