@@ -14,7 +14,7 @@ DEFAULT = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<e>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-TOOL_USE = "{{ bos_token }}{{ tools|tojson }}" + DEFAULT
+TOOL_USE = "{{ bos_token }}{{ tools|tojson if tools else 0 }}" + DEFAULT
 SPECIAL = {"bos_token": "<b>", "eos_token": "<e>"}
 
 

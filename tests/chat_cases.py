@@ -10,10 +10,11 @@ from typing import Any
 DUMP = "{{ messages|tojson }}|{{ tools|tojson }}"
 PARTS = "{% for m in messages %}{% for part in m.content %}{% endfor %}{% endfor %}" + DUMP
 NAMED = (
-    "{{ add_generation_prompt }}|{{ enable_thinking }}|{{ reasoning_effort }}|{{ documents|tojson }}|"
-    "{{ tools|tojson }}|{{ foo }}|{{ bos_token }}|{{ pad_token }}|{{ image_token }}|"
+    "{{ add_generation_prompt }}|{{ enable_thinking }}|{{ reasoning_effort }}|{{ documents|tojson if documents else 0 }}|"
+    "{{ tools|tojson if tools else 0 }}|{{ foo }}|{{ bos_token }}|{{ pad_token }}|{{ image_token }}|"
     "{{ think_token }}|{{ unk_token }}"
 )
+TOLD = NAMED + "{{ messages|tojson }}"
 SAID = "{% for m in messages %}<{{ m.content }}>{% endfor %}"
 BILLING = "x-anthropic-billing-header: cc_version=1; cch=1;"
 USER = {"role": "user", "content": "hi"}
@@ -38,7 +39,7 @@ SERVERS = {
     " --chat-template-content-format openai --exclude-tools-when-tool-choice-none"
     """ --default-chat-template-kwargs '{"foo": "server", "enable_thinking": true}'""",
 }
-"""Flags of the servers that were asked; TEMPLATE stands for a file that holds NAMED + DUMP."""
+"""Flags of the servers that were asked; TEMPLATE stands for a file that holds TOLD."""
 
 
 def _call(arguments: Any, **more: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from analyzer.sourced import plain
 from analyzer.sourced_json import wrap
 from analyzer.tokens import Tokenizer
 from tests.byte_tokenizer import make_folder, text_of
-from tests.chat_cases import CASES, DUMP, NAMED, SERVERS
+from tests.chat_cases import CASES, SERVERS, TOLD
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "chat"
 
@@ -34,7 +34,7 @@ def tokenizer(folder: Path) -> Tokenizer:
 @pytest.fixture(scope="module", params=list(SERVERS))
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
     template = tmp_path_factory.mktemp("told") / "template.jinja"
-    template.write_text(NAMED + DUMP, encoding="utf-8")
+    template.write_text(TOLD, encoding="utf-8")
     flags = SERVERS[request.param].replace("TEMPLATE", str(template))
     return request.param, parse_settings(f"vllm serve bytes {flags}")
 

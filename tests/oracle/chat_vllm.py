@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.byte_tokenizer import make_folder, text_of
-from tests.chat_cases import CASES, DUMP, NAMED, SERVERS
+from tests.chat_cases import CASES, SERVERS, TOLD
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "chat"
-START_SECONDS = 180
+START_SECONDS = 300
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         model = make_folder(Path(temporary) / "bytes")
         template = Path(temporary) / "template.jinja"
-        template.write_text(NAMED + DUMP, encoding="utf-8")
+        template.write_text(TOLD, encoding="utf-8")
         for name, flags in SERVERS.items():
             command = ["vllm", "launch", "render", str(model), "--host", "127.0.0.1", "--port", str(port)]
             command += ["--served-model-name", "m", *shlex.split(flags.replace("TEMPLATE", str(template)))]
@@ -44,14 +44,16 @@ def main() -> None:
 
 def _freeze(name: str, flags: str, model: Path, command: list[str], port: int) -> None:
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = (model.parent / f"{name}.log").open("w+b")
+    server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         url = f"http://127.0.0.1:{port}"
-        version = _wait(url, server)
+        version = _wait(url, server, model.parent / f"{name}.log")
         answers = {case: _ask(url, model, body) for case, body in CASES[name].items()}
     finally:
         server.terminate()
         server.wait(60)
+        log.close()
     made = f"vllm {version} launch render BYTES {flags}; python -m tests.oracle.chat_vllm"
     GOLDEN.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"made": made, "answers": answers}, ensure_ascii=False, indent=1)
@@ -59,7 +61,7 @@ def _freeze(name: str, flags: str, model: Path, command: list[str], port: int) -
     print(name, len(answers), "cases")
 
 
-def _wait(url: str, server: subprocess.Popen[bytes]) -> str:
+def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> str:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         try:
@@ -67,7 +69,7 @@ def _wait(url: str, server: subprocess.Popen[bytes]) -> str:
                 return str(json.loads(answer.read())["version"])
         except OSError:
             time.sleep(0.5)
-    raise RuntimeError("the server did not start")
+    raise RuntimeError("the server did not start:\n" + log.read_text(errors="replace")[-3000:])
 
 
 def _ask(url: str, model: Path, body: dict[str, Any]) -> str | int:
