@@ -10,7 +10,8 @@ from typing import Any
 DUMP = "{{ messages|tojson }}|{{ tools|tojson }}"
 PARTS = "{% for m in messages %}{% for part in m.content %}{% endfor %}{% endfor %}" + DUMP
 NAMED = (
-    "{{ add_generation_prompt }}|{{ enable_thinking }}|{{ reasoning_effort }}|{{ documents|tojson if documents else 0 }}|"
+    "{{ add_generation_prompt }}|{{ enable_thinking }}|{{ reasoning_effort }}|"
+    "{{ documents|tojson if documents else 0 }}|"
     "{{ tools|tojson if tools else 0 }}|{{ foo }}|{{ bos_token }}|{{ pad_token }}|{{ image_token }}|"
     "{{ think_token }}|{{ unk_token }}"
 )
@@ -50,7 +51,13 @@ def _call(arguments: Any, **more: Any) -> dict[str, Any]:
 def _messages() -> dict[str, dict[str, Any]]:
     cases: dict[str, dict[str, Any]] = {}
     for role in ("user", "system", "assistant", "developer", "tool", "other"):
-        message = {"role": role, "content": TEXTS, "tool_call_id": "i", "name": "n", "task": "t"}
+        message: dict[str, Any] = {
+            "role": role,
+            "content": TEXTS,
+            "tool_call_id": "i",
+            "name": "n",
+            "task": "t",
+        }
         message |= {"reasoning_content": "r", "thinking": "t", "prefix": True, "tools": None}
         for form, template in (("string", DUMP), ("parts", PARTS)):
             cases[f"keys of {role}, {form}"] = {"messages": [message], "chat_template": template}
@@ -69,11 +76,11 @@ def _messages() -> dict[str, dict[str, Any]]:
 
 
 def _lists() -> dict[str, list[dict[str, Any]]]:
-    said = {"role": "assistant", "content": "c"}
+    said: dict[str, Any] = {"role": "assistant", "content": "c"}
     thought = {"type": "thinking", "thinking": "th", "closed": True, "q": 2}
     reference = [{"type": "text", "text": "x"}, {"type": "tool_reference", "name": "nn", "z": 1}]
     parts = [{"type": "text", "text": "p"}, {"type": "text", "text": "q"}]
-    lists = {
+    lists: dict[str, list[dict[str, Any]]] = {
         "null content": [{"role": "assistant", "content": None}],
         "null user content": [{"role": "user", "content": None}],
         "null text": [{"role": "user", "content": [{"type": "text", "text": None}, *parts]}],

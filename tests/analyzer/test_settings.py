@@ -86,8 +86,8 @@ def test_a_capture_keeps_what_matters_and_no_keys(tmp_path: Path) -> None:
     template = tmp_path / "a.jinja"
     template.write_text("{{ messages }}\n'q'", encoding="utf-8")
     line = (
-        f"HF_TOKEN=secret1 VLLM_A=1 vllm serve m --api-key secret2 --chat-template {template} --hf-token=secret3"
-        " --no-enable-prefix-caching --default-chat-template-kwargs.a 1"
+        f"HF_TOKEN=secret1 VLLM_A=1 vllm serve m --api-key secret2 --chat-template {template}"
+        " --hf-token=secret3 --no-enable-prefix-caching --default-chat-template-kwargs.a 1"
     )
     kept = worth_keeping(line)
     assert "secret" not in kept
