@@ -75,7 +75,9 @@ def _developer_tools(tools: Any) -> Any:
     if not isinstance(tools, list) or not all(_is_function_tool(tool) for tool in tools):
         return tools
     keys = ("name", "description", "parameters", "strict")
-    return [{**tool, "function": _ordered(tool["function"], keys)} for tool in tools]
+    return [
+        _ordered({**tool, "function": _ordered(tool["function"], keys)}, ("function", "type")) for tool in tools
+    ]
 
 
 def _is_function_tool(tool: Any) -> bool:

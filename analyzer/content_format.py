@@ -69,20 +69,22 @@ def _content_loops(tree: nodes.Template) -> Iterator[bool]:
 
 def _message_names(tree: nodes.Template) -> Iterator[str]:
     """Loop variables over `messages` or a variable that was set from it."""
-    lists = list(_assigned_names(tree, "messages"))
+    lists = _assigned_names(tree, "messages")
     for loop in tree.find_all(nodes.For):
         if any(_is_access(loop.iter, name) for name in lists):
             yield _target_name(loop.target)
 
 
-def _assigned_names(tree: nodes.Template, name: str) -> Iterator[str]:
+def _assigned_names(tree: nodes.Template, name: str) -> list[str]:
     """`name`, and every variable set from it, directly or over others."""
-    yield name
-    for assignment in tree.find_all(nodes.Assign):
-        if _is_access(assignment.node, name):
-            target = _target_name(assignment.target)
-            if target != name:
-                yield from _assigned_names(tree, target)
+    found = [name]
+    for known in found:
+        for assignment in tree.find_all(nodes.Assign):
+            if _is_access(assignment.node, known):
+                target = _target_name(assignment.target)
+                if target not in found:
+                    found.append(target)
+    return found
 
 
 def _content_parameters(tree: nodes.Template, macro: nodes.Macro, messages: list[str]) -> set[str]:

@@ -25,7 +25,7 @@ def make_folder(folder: Path, *, model_type: str = "qwen3") -> Path:
     made = Tokenizer(models.BPE(vocab={char: at for at, char in enumerate(alphabet)}, merges=[]))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = decoders.ByteLevel()
-    made.add_special_tokens(list(SPECIAL.values()))
+    made.add_special_tokens([*SPECIAL.values(), "<img>", "<think>"])
     made.post_processor = processors.TemplateProcessing(
         single="<b> $A", pair="<b> $A $B", special_tokens=[("<b>", made.token_to_id("<b>"))]
     )
