@@ -6,6 +6,7 @@ The rule is vLLM's own (vLLM 0.32 config/model.py:736-758).
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 from analyzer.tokens import Tokenizer
 
@@ -46,11 +47,16 @@ def tokenizer_mode_of(tokenizer: Tokenizer, told: str = "auto") -> str:
     for architecture in named if isinstance(named, list) else []:
         if architecture in _MODES:
             return _MODES[architecture]
-    if (tokenizer.directory / "tekken.json").is_file():
+    if tokenizer.backend == "mistral-common" or _is_mistral_repository(tokenizer.directory):
         return "mistral"
     if not config and not tokenizer.chat_templates and _has_v4_tokens(tokenizer):
         return "deepseek_v4"
     return "hf"
+
+
+def _is_mistral_repository(directory: Path) -> bool:
+    """Mistral's names of weights beside its tokenizer: otherwise vLLM takes the Hugging Face files."""
+    return (directory / "tekken.json").is_file() and any(directory.glob("consolidated*.safetensors"))
 
 
 def _has_v4_tokens(tokenizer: Tokenizer) -> bool:

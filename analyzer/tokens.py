@@ -36,7 +36,7 @@ class TokenizerError(Exception):
 
 
 class Tokenizer:
-    """One tokenizer folder: `tokenizer.json`, `tokenizer_config.json`, maybe `chat_template.jinja`."""
+    """One folder: `tokenizer.json` (or Mistral's `tekken.json`), its configuration, maybe a template."""
 
     def __init__(self, directory: Path) -> None:
         """Load the files of `directory`; raises TokenizerError naming the one that is missing or broken."""
@@ -44,6 +44,9 @@ class Tokenizer:
         self.config = _read_json(directory / "tokenizer_config.json", required=False)
         self.model_config = _read_json(directory / "config.json", required=False)
         path = directory / "tokenizer.json"
+        if not path.is_file() and (tekken := directory / "tekken.json").is_file():
+            self.backend, self._encode = "mistral-common", _load_tekken(tekken)
+            return
         if not path.is_file():
             raise TokenizerError(f"{directory} holds no tokenizer.json; give the folder of the served model")
         loaded = _load(path)
@@ -209,6 +212,25 @@ def _load_fast(path: Path) -> _Backend:
 def _normalizes(path: Path) -> bool:
     """Whether the file names a normalizer that does anything; read off its text, as parsing it takes long."""
     return _NO_NORMALIZER.search(path.read_bytes()) is None
+
+
+def _load_tekken(path: Path) -> Callable[[str, bool], TokenIds]:
+    """Mistral's own kind of file; its beginning mark is the one special token that may be added."""
+    try:
+        from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+    except ImportError as error:
+        raise TokenizerError(
+            f"{path} needs mistral-common: pip install 'prompt-locality[mistral]'"
+        ) from error
+    try:
+        tekken = Tekkenizer.from_file(path)
+    except Exception as error:
+        raise TokenizerError(f"{path} is not a tokenizer file: {error}") from error
+
+    def encode(text: str, special: bool) -> TokenIds:
+        return np.array(tekken.encode(text, bos=special, eos=False), dtype=np.int32)
+
+    return encode
 
 
 def _read_json(path: Path, *, required: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import datetime
 from pathlib import Path
@@ -10,13 +11,25 @@ from typing import Any
 import pytest
 
 from analyzer.registry import plugins
-from analyzer.rendering import render_text, renderers
+from analyzer.renderers import RenderFailed
+from analyzer.rendering import render, render_text, renderers
 from analyzer.sourced import plain, spans_of
 from tests.oracle.encoders import GOLDEN, golden, ids_of, jobs_of
 
 # What each server rendered, and the folder of LOCALITY_TEST_TOKENIZERS that holds its tokenizer.
-TOKENIZERS = {"deepseek_v4": None, "deepseek_v32": "deepseek_v3-tok", "gpt-oss": "gptoss-tok"}
-RENDERERS = {"deepseek_v4": "deepseek_v4", "deepseek_v32": "deepseek_v32", "gpt-oss": "harmony"}
+TOKENIZERS = {
+    "deepseek_v4": None,
+    "deepseek_v32": "deepseek_v3-tok",
+    "gpt-oss": "gptoss-tok",
+    "mistral": "mistral-tok",
+}
+RENDERERS = {
+    "deepseek_v4": "deepseek_v4",
+    "deepseek_v32": "deepseek_v32",
+    "gpt-oss": "harmony",
+    "mistral": "mistral",
+}
+HELLO = {"messages": [{"role": "user", "content": "Hi"}]}
 MODELS = [model for model in TOKENIZERS if (GOLDEN / f"{model}.json").is_file()]
 
 
@@ -76,9 +89,59 @@ def test_text_is_the_same_with_and_without_provenance(model: str) -> None:
     assert compared > 60
 
 
+def folder_with(directory: Path, tokenizer: Path, **files: Any) -> Path:
+    """A tokenizer's folder with other files beside it, each given as JSON."""
+    directory.mkdir()
+    (directory / "tokenizer.json").symlink_to(tokenizer / "tokenizer.json")
+    for name, value in files.items():
+        (directory / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("config", "mode"),
+    [
+        ({"architectures": ["DeepseekV4ForCausalLM"]}, "deepseek_v4"),
+        ({"architectures": ["DeepseekV32ForCausalLM"]}, "deepseek_v32"),
+        ({"architectures": ["DeepseekV41ForCausalLM"]}, "deepseek_v41"),
+        ({"architectures": ["DeepseekV3ForCausalLM"]}, "hf"),
+        ({"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss"}, "harmony"),
+        ({"model_type": "llama"}, "hf"),
+    ],
+)
+def test_the_architecture_alone_chooses_who_renders(tmp_path: Path, config: Any, mode: str) -> None:
+    template = {"chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"}
+    directory = folder_with(
+        tmp_path / "model", folder_of("deepseek_v4"), config=config, tokenizer_config=template
+    )
+    (job,) = jobs_of(directory, "/v1/chat/completions", HELLO, clock_of("deepseek_v4"))
+    fitting = [renderer.name for renderer in renderers() if renderer.fits(job)]
+    known = {"hf": ["jinja"], "deepseek_v41": []}
+    assert fitting == known.get(mode, [mode])
+
+
+def test_a_v4_tokenizer_with_a_chat_template_and_no_configuration_is_rendered_by_it(tmp_path: Path) -> None:
+    template = {"chat_template": "{{ messages[0].content }}"}
+    directory = folder_with(tmp_path / "model", folder_of("deepseek_v4"), tokenizer_config=template)
+    (job,) = jobs_of(directory, "/v1/chat/completions", HELLO, clock_of("deepseek_v4"))
+    assert [renderer.name for renderer in renderers() if renderer.fits(job)] == ["jinja"]
+    assert renderers("deepseek_v4")[0].render(job).source == "deepseek_v4"
+
+
+def test_what_the_encoder_refuses_is_not_rendered_by_a_template(tmp_path: Path) -> None:
+    template = {"chat_template": "{{ messages[0].content }}"}
+    config = {"architectures": ["DeepseekV4ForCausalLM"]}
+    directory = folder_with(
+        tmp_path / "model", folder_of("deepseek_v4"), config=config, tokenizer_config=template
+    )
+    body = {"messages": [{"role": "user", "content": "Hi"}, {"role": "critic", "content": "no"}]}
+    (job,) = jobs_of(directory, "/v1/chat/completions", body, clock_of("deepseek_v4"))
+    with pytest.raises(RenderFailed, match="the role critic"):
+        render(job)
+
+
 def test_a_v4_tokenizer_is_known_without_a_configuration() -> None:
-    body = {"messages": [{"role": "user", "content": "Hi"}]}
-    (job,) = jobs_of(folder_of("deepseek_v4"), "/v1/chat/completions", body, clock_of("deepseek_v4"))
+    (job,) = jobs_of(folder_of("deepseek_v4"), "/v1/chat/completions", HELLO, clock_of("deepseek_v4"))
     assert render_text(job) == (
         plugins("renderers")["deepseek_v4"].render_text(job, generation_prompt=False)
         + "<｜Assistant｜><think>"
