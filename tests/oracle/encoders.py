@@ -20,6 +20,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "encoders"
 tokenizer = cache(Tokenizer)
 
 
+@cache
 def golden(model: str) -> dict[str, Any]:
     read: dict[str, Any] = json.loads((GOLDEN / f"{model}.json").read_text(encoding="utf-8"))
     return read
