@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import time
@@ -172,7 +173,7 @@ def sequential(played: list[Played], server: str, folder: Path) -> dict[str, Any
 
 def report(capture: Path) -> dict[str, Any]:
     """What a user is told, given the server's start line."""
-    command = " ".join(("vllm", "serve", *SETUPS[SERVED].arguments))
+    command = shlex.join(("vllm", "serve", *SETUPS[SERVED].arguments))
     folder = SETUPS[SERVED].make_tokenizer(capture.parent / SERVED)
     made = locality(
         *("report", str(capture), "--tokenizer", str(folder), "--serve-command", command, "--format", "json"),
