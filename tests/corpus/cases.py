@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.corpus.setups import PLAIN
+from tests.corpus.setups import ALSO, PLAIN
 
 ENDPOINTS = {
     "chat": "/v1/chat/completions",
@@ -59,11 +59,12 @@ def _read(file: Path) -> list[Case]:
         head, _, body = block.partition("\n")
         name, _, setups = head.partition(" -> ")
         text = body.replace("\\\n", "").rstrip("\n")
+        named = setups.split() or PLAIN
         found.append(
             Case(
                 name=f"{dialect}/{name.strip()}",
                 dialect=dialect,
-                setups=tuple(setups.split()) or PLAIN,
+                setups=(*named, *(ALSO[setup] for setup in named if setup in ALSO)),
                 body=text.encode("utf-8"),
             )
         )

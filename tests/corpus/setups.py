@@ -69,6 +69,11 @@ SETUPS = {
         model="deepseek_v4",
         flags=("--tokenizer-mode", "deepseek_v4", *AUTO_TOOLS, "deepseek_v4"),
     ),
+    "deepseek_v32": Setup(
+        tokenizer="deepseek_v3",
+        model="deepseek_v32",
+        flags=("--tokenizer-mode", "deepseek_v32", *AUTO_TOOLS, "deepseek_v32"),
+    ),
     "gpt-oss": Setup(tokenizer="gptoss", model="gpt-oss", flags=(*AUTO_TOOLS, "openai")),
     "qwen3-dump": Setup(tokenizer="qwen3", model="tiny-qwen3", flags=(*DUMP, *AUTO_TOOLS, "hermes")),
     "qwen3-dump-string": Setup(
@@ -94,3 +99,6 @@ SETUPS = {
     ),
 }
 PLAIN = ("qwen3", "gemma3", "llama3_1", "deepseek_v4", "gpt-oss")
+
+ALSO = {"deepseek_v4": "deepseek_v32"}
+"""A case for the one is for the other too. V3.2 is rendered with V3's tokenizer, the nearest at hand."""
