@@ -7,9 +7,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help demo test check bench clean
+# Real tokenizers for the tests, and the environment of the real vLLM (`make VLLM_VENV=DIR` takes one that is there).
+TOKENIZERS := $(CURDIR)/.tokenizers
+VLLM_VENV ?= .venv-vllm
+# vLLM takes 3.11 or newer; 3.11 first, for which builds of PyTorch without CUDA are most often at hand.
+VLLM_PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
+	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+
+.PHONY: help demo test test-vllm check bench clean
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.12 or newer is needed; give it as make PYTHON=..." >&2; exit 1; }
@@ -21,7 +28,16 @@ demo: $(READY) ## capture a scripted agent's session and report on it
 	$(BIN)/python -m samples.demo
 
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest
+	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers
+	LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m pytest
+
+test-vllm: $(READY) ## hold ids, counts and hits against a real vLLM on the CPU
+	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers
+	@test -n "$(VLLM_PYTHON)" || { echo "vLLM needs Python 3.11 or newer" >&2; exit 1; }
+	@$(VLLM_PYTHON) -m tests.vllm.build $(VLLM_VENV); code=$$?; \
+	if [ $$code = 75 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi; \
+	LOCALITY_TEST_VLLM=$(VLLM_VENV) LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) \
+		$(BIN)/python -m pytest --durations=12 tests/vllm/live.py
 
 check: $(READY) ## lint, format and types
 	$(BIN)/ruff check .
@@ -31,5 +47,5 @@ check: $(READY) ## lint, format and types
 bench: $(READY) ## measure: report, storage, streaming
 	$(BIN)/python -m tests.bench
 
-clean: ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+clean: ## remove the environments, what was fetched for the tests, and caches
+	rm -rf $(VENV) .venv-vllm .vllm-models .tokenizers .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

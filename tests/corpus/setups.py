@@ -1,0 +1,104 @@
+"""The servers that the corpus is for: a tokenizer, a start line, and the templates beside it.
+
+A case names the set-ups it is sent to; one that names none goes to all of PLAIN.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.tokenizers import FILES, folder_of
+
+ROOT = Path(__file__).parent.parent.parent
+TEMPLATES = "tests/corpus/templates"
+MODELS = ".vllm-models"
+SERVED = "served"
+"""The model name that every body of the corpus asks for."""
+
+AUTO_TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """One way to start a server. `tokenizer` names a real one; `templates` stand in for its own, by name."""
+
+    tokenizer: str
+    model: str
+    flags: tuple[str, ...] = ()
+    templates: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What follows `vllm serve`; paths are relative to the project's folder."""
+        return (f"{MODELS}/{self.model}", "--served-model-name", SERVED, *self.flags)
+
+    def make_tokenizer(self, target: Path) -> Path:
+        """The folder of the tokenizer this server loads: the real one, or a copy with other templates."""
+        source = folder_of(self.tokenizer)
+        if not self.templates:
+            return source
+        copy_tokenizer(source, target, self.templates)
+        return target
+
+
+def copy_tokenizer(source: Path, target: Path, templates: dict[str, str]) -> None:
+    """Copy a tokenizer; `templates` (name → file in TEMPLATES) replace its own."""
+    target.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        shutil.copyfile(source / file, target / file)
+    if templates:
+        path = target / "tokenizer_config.json"
+        config = json.loads(path.read_text(encoding="utf-8"))
+        config["chat_template"] = [
+            {"name": name, "template": (ROOT / TEMPLATES / file).read_text(encoding="utf-8")}
+            for name, file in templates.items()
+        ]
+        path.write_text(json.dumps(config), encoding="utf-8")
+
+
+DUMP = ("--chat-template", f"{TEMPLATES}/dump.jinja")
+SETUPS = {
+    "qwen3": Setup(tokenizer="qwen3", model="tiny-qwen3", flags=(*AUTO_TOOLS, "hermes")),
+    "gemma3": Setup(tokenizer="gemma3", model="gemma3", flags=(*AUTO_TOOLS, "hermes")),
+    "llama3_1": Setup(tokenizer="llama3_1", model="llama3_1", flags=(*AUTO_TOOLS, "hermes")),
+    "deepseek_v4": Setup(
+        tokenizer="deepseek_v4",
+        model="deepseek_v4",
+        flags=("--tokenizer-mode", "deepseek_v4", *AUTO_TOOLS, "deepseek_v4"),
+    ),
+    "deepseek_v32": Setup(
+        tokenizer="deepseek_v3",
+        model="deepseek_v32",
+        flags=("--tokenizer-mode", "deepseek_v32", *AUTO_TOOLS, "deepseek_v32"),
+    ),
+    "gpt-oss": Setup(tokenizer="gptoss", model="gpt-oss", flags=(*AUTO_TOOLS, "openai")),
+    "qwen3-dump": Setup(tokenizer="qwen3", model="tiny-qwen3", flags=(*DUMP, *AUTO_TOOLS, "hermes")),
+    "qwen3-dump-string": Setup(
+        tokenizer="qwen3", model="tiny-qwen3", flags=(*DUMP, "--chat-template-content-format", "string")
+    ),
+    "qwen3-defaults": Setup(
+        tokenizer="qwen3",
+        model="tiny-qwen3",
+        flags=(
+            *AUTO_TOOLS,
+            "hermes",
+            "--exclude-tools-when-tool-choice-none",
+            "--trust-request-chat-template",
+            "--default-chat-template-kwargs",
+            '{"enable_thinking": false, "greeting": {"from": "server"}}',
+        ),
+    ),
+    "qwen3-named": Setup(
+        tokenizer="qwen3",
+        model="qwen3-named",
+        flags=(*AUTO_TOOLS, "hermes"),
+        templates={"default": "default.jinja", "tool_use": "tool_use.jinja"},
+    ),
+}
+PLAIN = ("qwen3", "gemma3", "llama3_1", "deepseek_v4", "gpt-oss")
+
+ALSO = {"deepseek_v4": "deepseek_v32"}
+"""A case for the one is for the other too. V3.2 is rendered with V3's tokenizer, the nearest at hand."""
