@@ -76,7 +76,8 @@ def _developer_tools(tools: Any) -> Any:
         return tools
     keys = ("name", "description", "parameters", "strict")
     return [
-        _ordered({**tool, "function": _ordered(tool["function"], keys)}, ("function", "type")) for tool in tools
+        _ordered({**tool, "function": _ordered(tool["function"], keys)}, ("function", "type"))
+        for tool in tools
     ]
 
 

@@ -44,14 +44,14 @@ class Tokenizer:
         self.config = _read_json(directory / "tokenizer_config.json", required=False)
         self.model_config = _read_json(directory / "config.json", required=False)
         path = directory / "tokenizer.json"
-        if not path.is_file() and (tekken := directory / "tekken.json").is_file():
-            self.backend, self._encode = "mistral-common", _load_tekken(tekken)
-            return
-        if not path.is_file():
+        if path.is_file():
+            loaded = _load(path)
+            cuts = cut_tokens(loaded.added, normalizes=_normalizes(path))
+        elif (tekken := directory / "tekken.json").is_file():
+            loaded, cuts = _load_tekken(tekken), {}
+        else:
             raise TokenizerError(f"{directory} holds no tokenizer.json; give the folder of the served model")
-        loaded = _load(path)
         self.backend, self._encode = loaded.name, loaded.encode
-        cuts = cut_tokens(loaded.added, normalizes=_normalizes(path))
         self._shared = PrefixEncoder(lambda texts: loaded.encode(texts, False), cuts)
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> TokenIds:
@@ -214,7 +214,7 @@ def _normalizes(path: Path) -> bool:
     return _NO_NORMALIZER.search(path.read_bytes()) is None
 
 
-def _load_tekken(path: Path) -> Callable[[str, bool], TokenIds]:
+def _load_tekken(path: Path) -> _Backend:
     """Mistral's own kind of file; its beginning mark is the one special token that may be added."""
     try:
         from mistral_common.tokens.tokenizers.tekken import Tekkenizer
@@ -227,10 +227,10 @@ def _load_tekken(path: Path) -> Callable[[str, bool], TokenIds]:
     except Exception as error:
         raise TokenizerError(f"{path} is not a tokenizer file: {error}") from error
 
-    def encode(text: str, special: bool) -> TokenIds:
-        return np.array(tekken.encode(text, bos=special, eos=False), dtype=np.int32)
+    def encode(texts: Sequence[str], special: bool) -> list[TokenIds]:
+        return [np.array(tekken.encode(text, bos=special, eos=False), dtype=np.int32) for text in texts]
 
-    return encode
+    return _Backend(name="mistral-common", encode=encode, added=())
 
 
 def _read_json(path: Path, *, required: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from analyzer.core import TokenIds
 from analyzer.prompts import Prompt, PromptReader
-from analyzer.settings import ServerSettings
+from analyzer.settings import parse_settings
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
 from tests.corpus.cases import Case
@@ -22,7 +22,7 @@ NO_ANSWER = Body(content=b"{}", wire_length=2)
 
 def reader(setup: str, folder: Path) -> PromptReader:
     """A reader for a set-up; a tokenizer with templates of its own is made in `folder`."""
-    settings = ServerSettings.parse(shlex.join(("vllm", "serve", *SETUPS[setup].arguments)))
+    settings = parse_settings(shlex.join(("vllm", "serve", *SETUPS[setup].arguments)))
     return PromptReader(_tokenizer(setup, folder), settings=settings)
 
 
