@@ -40,8 +40,17 @@ def settle(
     if conversation.merges_system and inline and refuse_inline_system(templates()):
         conversation = with_merged_system(conversation)
     if conversation.low_effort_kwargs is not None and effort() == "low":
-        conversation = replace(conversation, template_kwargs=conversation.low_effort_kwargs)
+        low = conversation.low_effort_kwargs
+        conversation = replace(conversation, template_kwargs=low, reasoning_effort="low")
     return conversation
+
+
+def settle_encoder(conversation: Conversation, chat_template: str | None) -> Conversation:
+    """The conversation as a renderer that is no template gets it: there only `--chat-template` is tried.
+
+    Disabled thinking is taken for the effort none, which is what the server's `/render` does.
+    """
+    return settle(conversation, lambda: [chat_template] if chat_template else [], lambda: "none")
 
 
 def with_merged_system(conversation: Conversation) -> Conversation:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from analyzer import sourced_json
+from analyzer.chat_requests import ordered
 from analyzer.sourced import join
 
 type ContentFormat = Literal["string", "openai"]
@@ -76,8 +77,7 @@ def _developer_tools(tools: Any) -> Any:
         return tools
     keys = ("name", "description", "parameters", "strict")
     return [
-        _ordered({**tool, "function": _ordered(tool["function"], keys)}, ("function", "type"))
-        for tool in tools
+        ordered({**tool, "function": ordered(tool["function"], keys)}, ("function", "type")) for tool in tools
     ]
 
 
@@ -94,21 +94,11 @@ def _is_function_tool(tool: Any) -> bool:
 
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A call with its arguments parsed: what is no JSON object becomes an empty one (chat_utils.py:2153).
-
-    Keys come in the order in which the server's models declare them; extras follow.
-    """
+    """A call with its arguments parsed: what is no JSON object becomes an empty one (chat_utils.py:2153)."""
     function = call.get("function")
     if call.get("type", "function") != "function" or not isinstance(function, Mapping):
         raise ValueError("a tool call is not a function call")
-    function = _ordered(function, ("arguments", "name"))
-    function["arguments"] = _arguments(function.get("arguments"))
-    return _ordered({**call, "function": function}, ("id", "function", "type"))
-
-
-def _ordered(holder: Mapping[str, Any], first: Sequence[str]) -> dict[str, Any]:
-    head = {key: holder[key] for key in first if key in holder}
-    return head | {key: value for key, value in holder.items() if key not in head}
+    return {**call, "function": {**function, "arguments": _arguments(function.get("arguments"))}}
 
 
 def _arguments(arguments: Any) -> Mapping[str, Any]:

@@ -45,6 +45,30 @@ def given(holder: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     return {key: holder[key] for key in keys if holder.get(key) is not None}
 
 
+def declared_calls(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message whose tool calls have their keys as the chat request declares them, extras behind.
+
+    Only what passes through that request's models is ordered so; Responses items do not.
+    """
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    return {**message, "tool_calls": [_declared_call(call) for call in calls]}
+
+
+def _declared_call(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping):
+        return call
+    return ordered({**call, "function": ordered(function, ("arguments", "name"))}, ("id", "function", "type"))
+
+
+def ordered(holder: Mapping[str, Any], first: Iterable[str]) -> dict[str, Any]:
+    """The same members, those of `first` in its order and before the others."""
+    head = {key: holder[key] for key in first if key in holder}
+    return head | {key: value for key, value in holder.items() if key not in head}
+
+
 def _set(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     # None and "auto" never override (renderers/params.py:36-48).
     return {key: value for key, value in kwargs.items() if value not in (None, "auto")}

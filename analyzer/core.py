@@ -113,6 +113,11 @@ class Conversation:
     merges_system: bool = False
     low_effort_kwargs: Mapping[str, Any] | None = None
 
+    @property
+    def is_chat(self) -> bool:
+        """Whether the prompt is made of messages; a few servers take an empty list of them."""
+        return self.text is None and self.token_ids is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:

@@ -67,7 +67,8 @@ def _with_call(last: dict[str, Any] | None, call: dict[str, Any]) -> dict[str, A
 
 
 def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    # The order in which the server makes them, and in which a template that dumps a call shows them.
+    return {"id": call_id, "function": {"name": name, "arguments": arguments}, "type": "function"}
 
 
 def _full_name(item: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analyzer.chat_requests import dump_tool, template_kwargs
+from analyzer.chat_requests import declared_calls, dump_tool, template_kwargs
 from analyzer.core import Conversation, Truncation
 
 _TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
@@ -33,7 +33,7 @@ class ChatDialect:
             Conversation(
                 dialect=self.name,
                 prompt_index=0,
-                messages=tuple(_with_reasoning(item) for item in messages),
+                messages=tuple(declared_calls(_with_reasoning(item)) for item in messages),
                 tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
                 template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
                 reasoning_effort=body.get("reasoning_effort"),
@@ -51,8 +51,6 @@ def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     messages = body.get("messages")
     if not isinstance(messages, list) or not all(isinstance(item, Mapping) for item in messages):
         raise ValueError("the body has no list of messages")
-    if not messages:
-        raise ValueError("the list of messages is empty")
     return messages
 
 

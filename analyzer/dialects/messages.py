@@ -54,6 +54,7 @@ class MessagesDialect:
                 tools=tools,
                 # "none" unless the server finds that its template does not know it (serving.py:196-238).
                 template_kwargs=template_kwargs(body, "none" if disabled else effort),
+                reasoning_effort="none" if disabled else effort,
                 tool_choice=_tool_choice(body.get("tool_choice"), has_tools=tools is not None),
                 merges_system=True,
                 low_effort_kwargs=template_kwargs(body, "low") if disabled else None,
@@ -153,9 +154,9 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool use with its input as JSON text, as the server writes it (serving.py:523-534)."""
-    function = {"name": block.get("name") or "", "arguments": _json_text(block.get("input") or {})}
-    return {"id": block.get("id") or "call_", "type": "function", "function": function}
+    """A tool use with its input as JSON text (serving.py:523-534), keys as the chat request declares them."""
+    function = {"arguments": _json_text(block.get("input") or {}), "name": block.get("name") or ""}
+    return {"id": block.get("id") or "call_", "function": function, "type": "function"}
 
 
 def _json_text(value: Any) -> str:

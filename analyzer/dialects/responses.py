@@ -30,6 +30,7 @@ class ResponsesDialect:
         if body.get("prompt") is not None:
             raise ValueError("it names a stored prompt, which the server refuses")
         reasoning, tools = body.get("reasoning"), chat_tools(body.get("tools"))
+        effort = reasoning.get("effort") if isinstance(reasoning, Mapping) else None
         unfinished = _is_unfinished(body.get("input"))
         return (
             Conversation(
@@ -37,9 +38,8 @@ class ResponsesDialect:
                 prompt_index=0,
                 messages=tuple(_messages(body)),
                 tools=tools,
-                template_kwargs=template_kwargs(
-                    body, reasoning.get("effort") if isinstance(reasoning, Mapping) else None
-                ),
+                template_kwargs=template_kwargs(body, effort),
+                reasoning_effort=effort,
                 add_generation_prompt=not unfinished,
                 continue_final_message=unfinished,
                 # Never set by the endpoint, so the tokenizer adds its own, after a template that may have

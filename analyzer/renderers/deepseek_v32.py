@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from analyzer.anthropic_probes import settle_encoder
 from analyzer.chat_messages import parse_chat_messages
 from analyzer.core import Rendering
 from analyzer.dsml import (
@@ -39,8 +40,8 @@ class DeepseekV32Renderer:
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages for a DeepSeek V3.2 tokenizer."""
-        messages, tokenizer = job.conversation.messages, job.tokenizer
-        if not messages or tokenizer is None:
+        tokenizer = job.tokenizer
+        if tokenizer is None or not job.conversation.is_chat:
             return False
         return tokenizer_mode_of(tokenizer, job.settings.tokenizer_mode) == self.name
 
@@ -54,8 +55,8 @@ class DeepseekV32Renderer:
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The encoded prompt. The server opens the answer whatever `add_generation_prompt` says."""
-        conversation = job.conversation
-        if not conversation.messages:
+        conversation = settle_encoder(job.conversation, job.settings.chat_template)
+        if not conversation.is_chat:
             raise RenderFailed("deepseek_v32 renders messages; a raw prompt has none")
         kwargs = conversation.template_kwargs
         try:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analyzer.anthropic_probes import settle_encoder
 from analyzer.chat_messages import parse_chat_messages
 from analyzer.core import Rendering
 from analyzer.dsml import (
@@ -74,7 +75,7 @@ class DeepseekV4Renderer:
 
     def fits(self, job: Job) -> bool:
         """Whether the model is DeepSeek V4, and there are messages, or a gap between two texts to fill."""
-        if job.tokenizer is None or not (job.conversation.messages or job.conversation.suffix is not None):
+        if job.tokenizer is None or not (job.conversation.is_chat or job.conversation.suffix is not None):
             return False
         return tokenizer_mode_of(job.tokenizer, job.settings.tokenizer_mode) == self.name
 
@@ -88,10 +89,10 @@ class DeepseekV4Renderer:
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The encoded prompt. The server opens the answer whatever `add_generation_prompt` says."""
-        conversation = job.conversation
+        conversation = settle_encoder(job.conversation, job.settings.chat_template)
         if conversation.text is not None and conversation.suffix is not None:
             return concat((_FIM_BEGIN, conversation.text, _FIM_HOLE, conversation.suffix, _FIM_END))
-        if not conversation.messages:
+        if not conversation.is_chat:
             raise RenderFailed("deepseek_v4 renders messages; a raw prompt has none")
         kwargs = conversation.template_kwargs
         try:
@@ -184,10 +185,10 @@ def _result(message: Mapping[str, Any], text: str) -> _Block:
 
 
 def _flat(content: Any) -> str:
-    """A message's text; its parts are paragraphs (deepseek_v4_encoding.py:169-191)."""
+    """A message's text; its parts are paragraphs (deepseek_v4_encoding.py:169-191, 337)."""
     if content is None or isinstance(content, str):
         return content or ""
-    return join("\n\n", [part["text"] for part in content])
+    return join("\n\n", [part.get("text", f"[Unsupported {part['type']}]") for part in content])
 
 
 def _in_call_order(turns: Iterable[_Turn]) -> list[_Turn]:

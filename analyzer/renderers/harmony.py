@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from analyzer.anthropic_probes import settle_encoder
 from analyzer.core import Rendering
 from analyzer.harmony_vocabulary import vocabulary_folder
 from analyzer.renderers import Job, RenderFailed
@@ -33,8 +34,8 @@ class HarmonyRenderer:
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages for gpt-oss."""
-        messages, tokenizer = job.conversation.messages, job.tokenizer
-        if not messages or tokenizer is None:
+        tokenizer = job.tokenizer
+        if tokenizer is None or not job.conversation.is_chat:
             return False
         return tokenizer_mode_of(tokenizer, job.settings.tokenizer_mode) == self.name
 
@@ -56,7 +57,9 @@ def _ids(job: Job) -> list[int]:
     import openai_harmony as harmony
 
     try:
-        instructions, messages = _peeled(job.conversation.messages)
+        instructions, messages = _peeled(
+            settle_encoder(job.conversation, job.settings.chat_template).messages
+        )
         said = [*_preamble(job, instructions), *_said(messages)]
         ids = encoding.render_conversation_for_completion(
             harmony.Conversation.from_messages(_without_old_analysis(said)),
@@ -155,7 +158,7 @@ def _said(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
     names = {
         call.get("id"): call["function"].get("name")
         for message in messages
-        for call in message.get("tool_calls", ())
+        for call in message.get("tool_calls") or ()
     }
     for message in messages:
         match message.get("role"):

@@ -31,7 +31,7 @@ class JinjaRenderer:
     def fits(self, job: Job) -> bool:
         """Whether there are messages, a tokenizer, and a template, or a reason for there being none."""
         tokenizer = job.tokenizer
-        if not job.conversation.messages or tokenizer is None:
+        if tokenizer is None or not job.conversation.is_chat:
             return False
         given = job.conversation.chat_template or job.settings.chat_template
         known = given or tokenizer.chat_templates or tokenizer.processor_template
@@ -52,6 +52,8 @@ class JinjaRenderer:
         conversation = job.conversation
         if conversation.text is not None or conversation.token_ids is not None:
             raise RenderFailed("a raw prompt goes through no chat template: take --renderer prompt or auto")
+        if not conversation.messages:
+            raise RenderFailed("the body has no messages")
         if conversation.continue_final_message and conversation.add_generation_prompt:
             raise RenderFailed(
                 "continue_final_message without add_generation_prompt: false, which the server refuses"

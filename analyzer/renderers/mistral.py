@@ -31,8 +31,10 @@ class MistralRenderer:
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages for a tokenizer in Mistral's format."""
-        messages, tokenizer = job.conversation.messages, job.tokenizer
-        return bool(messages) and tokenizer is not None and tokenizer_mode_of(tokenizer) == self.name
+        tokenizer = job.tokenizer
+        if tokenizer is None or not job.conversation.is_chat:
+            return False
+        return tokenizer_mode_of(tokenizer, job.settings.tokenizer_mode) == self.name
 
     def render(self, job: Job) -> Rendering:
         """The ids that the library gives. Raises RenderFailed."""

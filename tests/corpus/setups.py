@@ -23,12 +23,16 @@ AUTO_TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """One way to start a server. `tokenizer` names a real one; `templates` stand in for its own, by name."""
+    """One way to start a server. `tokenizer` names a real one; `templates` stand in for its own, by name.
+
+    `model_type` is what the model's configuration says, where that decides how it is rendered.
+    """
 
     tokenizer: str
     model: str
     flags: tuple[str, ...] = ()
     templates: dict[str, str] = field(default_factory=dict)
+    model_type: str | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -36,11 +40,13 @@ class Setup:
         return (f"{MODELS}/{self.model}", "--served-model-name", SERVED, *self.flags)
 
     def make_tokenizer(self, target: Path) -> Path:
-        """The folder of the tokenizer this server loads: the real one, or a copy with other templates."""
+        """The folder this server loads: the real one, or a copy with other templates or a model's type."""
         source = folder_of(self.tokenizer)
-        if not self.templates:
+        if not self.templates and self.model_type is None:
             return source
         copy_tokenizer(source, target, self.templates)
+        if self.model_type is not None:
+            (target / "config.json").write_text(json.dumps({"model_type": self.model_type}), encoding="utf-8")
         return target
 
 
@@ -74,7 +80,9 @@ SETUPS = {
         model="deepseek_v32",
         flags=("--tokenizer-mode", "deepseek_v32", *AUTO_TOOLS, "deepseek_v32"),
     ),
-    "gpt-oss": Setup(tokenizer="gptoss", model="gpt-oss", flags=(*AUTO_TOOLS, "openai")),
+    "gpt-oss": Setup(
+        tokenizer="gptoss", model="gpt-oss", model_type="gpt_oss", flags=(*AUTO_TOOLS, "openai")
+    ),
     "qwen3-dump": Setup(tokenizer="qwen3", model="tiny-qwen3", flags=(*DUMP, *AUTO_TOOLS, "hermes")),
     "qwen3-dump-string": Setup(
         tokenizer="qwen3", model="tiny-qwen3", flags=(*DUMP, "--chat-template-content-format", "string")
