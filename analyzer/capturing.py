@@ -15,9 +15,9 @@ import click
 from analyzer.pipeline import Options
 from analyzer.reporting import print_summary
 from analyzer.settings import FACT_PATH, note_on_ignored, parse_settings, worth_keeping
-from proxy.serve import Counts, Session, Upstream, serve
+from proxy.serve import Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
-from store.db import Capture
+from store.db import Capture, CaptureError
 from store.records import ServerFact
 
 
@@ -31,12 +31,11 @@ class Recording:
 
 
 def run_proxy(upstream: Upstream, listen: tuple[str, int], recording: Recording) -> int:
-    """Serve until a signal comes. Returns the exit status: 1 where a record was lost.
+    """Serve until a signal comes. Returns the exit status: 1 where a record or the file was lost.
 
     Raises click.UsageError for a start line that is none.
     """
-    counts = _capture(upstream, listen, recording, until_signal)
-    return 1 if counts.lost else 0
+    return 0 if _capture(upstream, listen, recording, until_signal) else 1
 
 
 def run_command(upstream: Upstream, recording: Recording, command: Sequence[str], options: Options) -> int:
@@ -50,15 +49,28 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
     return session.status
 
 
-def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, session: Session) -> Counts:
-    """One run of the proxy; refuses to start where the capture cannot be written."""
+def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, session: Session) -> bool:
+    """One run of the proxy; refuses to start where the capture cannot be written. True: all is kept."""
     facts = _told(recording.serve_command)
     target = recording.target
-    with Capture.create_or_open(target, redaction=recording.redaction) as capture:
+    capture = Capture.create_or_open(target, redaction=recording.redaction)
+    try:
         capture.save_facts(facts)
         counts = serve(upstream, capture, listen=listen, session=session)
+    finally:
+        closed = _close(capture)
     print(f"{target}: {counts.recorded} exchanges recorded, {counts.lost} lost", file=sys.stderr)
-    return counts
+    return closed and not counts.lost
+
+
+def _close(capture: Capture) -> bool:
+    """Close a capture; where that fails say why, since the counts are still to be printed."""
+    try:
+        capture.close()
+    except CaptureError as error:
+        print(f"locality: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _told(serve_command: str | None) -> tuple[ServerFact, ...]:

@@ -15,6 +15,7 @@ from uuid import uuid4
 from mitmproxy.connection import ConnectionState
 from mitmproxy.http import Headers, HTTPFlow, Response
 
+from proxy.http1 import without_hints
 from proxy.recorder import Recorder
 from proxy.tee import Tee
 from store.records import Ended, RequestSeen, ResponseSeen
@@ -98,7 +99,7 @@ class LocalityAddon:
     def error(self, flow: HTTPFlow) -> None:
         """The exchange broke off: the client went, or the upstream did."""
         client_gone = not flow.client_conn.state & ConnectionState.CAN_READ
-        message = flow.error.msg if flow.error else None
+        message = without_hints(flow.error.msg) if flow.error else None
         self._finish(flow, "client_gone" if client_gone else "reset", message)
 
     def stop(self) -> None:

@@ -6,9 +6,12 @@ SQLite; the sink it is given does.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import queue
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -19,8 +22,16 @@ QUEUE_BYTES = 512 * 2**20
 """Half a gigabyte of bodies waiting for the disk; beyond that, records are dropped and counted."""
 
 
+RETRY_SECONDS = 0.1
+LAST_TRY_SECONDS = 15.0
+"""How long a write that has begun may outlast the time for closing: SQLite itself waits up to 10 s."""
+
+
 class Sink(Protocol):
-    """Where records go: `store.db.Capture`, or a stand-in in tests."""
+    """Where records go: `store.db.Capture`, or a stand-in in tests.
+
+    TimeoutError from it means that it is busy, and that the same record can be offered again.
+    """
 
     def save_request(self, seen: RequestSeen) -> object:
         """Write a request in state `open`."""
@@ -46,6 +57,8 @@ class Recorder:
         self._lost: set[str] = set()
         self.recorded = 0
         self._complained = False
+        self._give_up_at = math.inf
+        self._writing: Record | None = None
         self._thread = threading.Thread(target=self._write, name="locality-writer", daemon=True)
         self._thread.start()
 
@@ -76,20 +89,39 @@ class Recorder:
 
     def close(self, timeout: float = 60.0) -> None:
         """Write what is queued and end the thread; whatever is left after `timeout` seconds is lost."""
-        self._queue.put(None)
-        self._thread.join(timeout)
+        self._give_up_at = time.monotonic() + timeout
+        with contextlib.suppress(queue.Full):
+            self._queue.put(None, timeout=timeout)
+        self._thread.join(max(0.0, self._give_up_at - time.monotonic()) + LAST_TRY_SECONDS)
+        left = [self._writing] if self._thread.is_alive() else []
         while not self._queue.empty():
-            if (record := self._queue.get_nowait()) is not None:
+            left.append(self._queue.get_nowait())
+        for record in left:
+            if record is not None:
                 self._lose(record, "the proxy stopped before it could be written")
 
     def _write(self) -> None:
         while (record := self._queue.get()) is not None:
+            self._writing = record
             try:
-                self._save(record)
+                self._save_in_time(record)
             except Exception as error:  # the thread must outlive any one record
                 self._lose(record, f"{type(error).__name__}: {error}")
             finally:
                 self._give_back(_size(record))
+
+    def _save_in_time(self, record: Record) -> None:
+        """Save, again and again while the sink is busy: the queue takes what comes meanwhile."""
+        why = TimeoutError("the proxy stopped before it could be written")
+        while time.monotonic() < self._give_up_at:
+            try:
+                self._save(record)
+            except TimeoutError as error:
+                why = error
+                time.sleep(RETRY_SECONDS)
+            else:
+                return
+        raise why
 
     def _save(self, record: Record) -> None:
         match record:

@@ -20,6 +20,7 @@ from mitmproxy import options
 from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig
 from mitmproxy.master import Master
 
+from proxy import http1
 from proxy.addon import LocalityAddon
 from proxy.probe import probe, unreachable
 from proxy.recorder import Recorder, Sink
@@ -138,6 +139,7 @@ class _Proxy:
                 return
 
     def _assemble(self, confdir: str) -> Master:
+        http1.install()
         host, port = self.listen
         master = Master(options.Options(confdir=confdir))
         master.addons.add(

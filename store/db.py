@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, Row, Select, select, tuple_
+from sqlalchemy.exc import OperationalError
 
 from store import audit, blobs, engine, migrations, rows, tables, timings
 from store.audit import Counts, Damage
@@ -28,10 +29,22 @@ __all__ = ["POLICIES", "Capture", "CaptureError", "Counts", "Damage"]
 
 
 class Capture:
-    """A capture file, for writing (`create_or_open`) or reading (`open`); close it, or use `with`."""
+    """A capture file, for writing (`create_or_open`) or reading (`open`); close it, or use `with`.
 
-    def __init__(self, database: Engine, *, redaction: str, door: Door | None) -> None:
+    Its `save_` methods raise TimeoutError while another process holds it locked (the same call may work
+    later), and CaptureError once its file was deleted or replaced.
+    """
+
+    def __init__(
+        self,
+        database: Engine,
+        *,
+        redaction: str,
+        door: Door | None,
+        file: engine.OpenedFile | None = None,
+    ) -> None:
         self._engine = database
+        self._file = file
         self._redaction = redaction
         self._door = door
         self._ids: dict[str, int] = {}
@@ -47,7 +60,9 @@ class Capture:
         if redaction not in POLICIES:
             raise ValueError(f"unknown redaction policy {redaction!r}; use one of: {', '.join(POLICIES)}")
         database = engine.open_for_writing(target)
+        path = engine.sqlite_path(target)
         try:
+            file = engine.OpenedFile.at(path) if path else None
             with database.begin() as connection:
                 engine.check_version(connection, engine.shown(target), writing=True)
                 migrations.migrate(connection)
@@ -61,7 +76,7 @@ class Capture:
         except BaseException:
             database.dispose()
             raise
-        return cls(database, redaction=redaction, door=Door(vault))
+        return cls(database, redaction=redaction, door=Door(vault), file=file)
 
     @classmethod
     def open(cls, target: str) -> Self:
@@ -85,10 +100,16 @@ class Capture:
         return self._redaction
 
     def close(self) -> None:
-        """Close the database; a writer first moves its log into the file."""
-        if self._door is not None:
-            engine.checkpoint(self._engine)
-        self._engine.dispose()
+        """Close the database; a writer first moves its log into the file.
+
+        It is closed also where CaptureError is raised: the file is gone, or the log could not be moved.
+        """
+        try:
+            self._check_file()
+            if self._door is not None:
+                engine.checkpoint(self._engine)
+        finally:
+            self._engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -209,6 +230,10 @@ class Capture:
         with self._engine.connect() as connection:
             return connection.execute(query).all()
 
+    def _check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
+
     def _checked_door(self) -> Door:
         if self._door is None:
             raise ValueError("this capture is open for reading; use Capture.create_or_open to write")
@@ -217,6 +242,7 @@ class Capture:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Connection]:
         vault = self._checked_door().vault
+        self._check_file()
         try:
             with self._engine.begin() as connection:
                 for item in vault.unsaved:
@@ -226,9 +252,11 @@ class Capture:
                         )
                     )
                 yield connection
-        except BaseException:
+        except BaseException as error:
             # What was not committed must not serve as a predecessor.
             self._writer.forget()
+            if isinstance(error, OperationalError) and engine.is_busy(error):
+                raise TimeoutError("another process holds the capture locked") from error
             raise
         vault.unsaved.clear()
 

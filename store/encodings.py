@@ -10,7 +10,9 @@ import zlib
 import brotli
 import zstandard
 
-MAX_BYTES = 256 << 20
+MAX_BYTES = 64 << 20
+KEPT_BYTES = 4 << 20
+"""Of a body longer than the limit: no answer is, and searching all of it would hold up the writer."""
 _CODINGS = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate", "br": "br", "zstd": "zstd"}
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -26,7 +28,8 @@ def decode(
     """Return the decoded body, and what is wrong with it or None.
 
     `content_encoding` is the header's value, codings in the order they were applied. Where the
-    bytes end early, are damaged or would exceed `max_bytes`, the part decoded until then comes back.
+    bytes end early or are damaged, the part decoded until then comes back; where they would exceed
+    `max_bytes`, only the first KEPT_BYTES do.
     """
     codings = [name.strip().lower() for name in (content_encoding or "").split(",")]
     codings = [name for name in codings if name not in ("", "identity")]
@@ -48,7 +51,8 @@ def _unlabelled(wire: bytes, max_bytes: int) -> tuple[bytes, str | None]:
             note = f"no Content-Encoding header, but the bytes are {name}"
             return content, f"{note}; {problem}" if problem else note
     if len(wire) > max_bytes:
-        return wire[:max_bytes], f"longer than {max_bytes} bytes: the rest is not stored"
+        kept = min(max_bytes, KEPT_BYTES)
+        return wire[:kept], f"longer than {max_bytes} bytes: only the first {kept} are stored"
     return wire, None
 
 
@@ -102,7 +106,7 @@ def _zlib(data: bytes, max_bytes: int, wbits: int) -> tuple[bytes, str | None]:
             out.append(piece)
             size += len(piece)
             if size > max_bytes:
-                return b"".join(out)[:max_bytes], _too_long(max_bytes)
+                return _too_long(out, max_bytes)
             rest = member.unconsumed_tail
             if not member.eof and not rest and not piece:
                 return b"".join(out), _truncated(size)
@@ -123,7 +127,7 @@ def _br(data: bytes, max_bytes: int) -> tuple[bytes, str | None]:
         out.append(piece)
         size += len(piece)
         if size > max_bytes:
-            return b"".join(out)[:max_bytes], _too_long(max_bytes)
+            return _too_long(out, max_bytes)
         if not piece and decoder.can_accept_more_data() and not decoder.is_finished():
             return b"".join(out), _truncated(size)
         bite = b""
@@ -144,7 +148,7 @@ def _zstd(data: bytes, max_bytes: int) -> tuple[bytes, str | None]:
         out.append(piece)
         size += len(piece)
         if size > max_bytes:
-            return b"".join(out)[:max_bytes], _too_long(max_bytes)
+            return _too_long(out, max_bytes)
         if frame.eof:
             start -= len(frame.unused_data)
             if start < len(data):
@@ -163,5 +167,7 @@ def _truncated(size: int) -> str:
     return f"ends early, after {size} decoded bytes"
 
 
-def _too_long(max_bytes: int) -> str:
-    return f"decodes to more than {max_bytes} bytes: the rest is not stored"
+def _too_long(pieces: list[bytes], max_bytes: int) -> tuple[bytes, str]:
+    kept = min(max_bytes, KEPT_BYTES)
+    content = b"".join(pieces)[:kept]
+    return content, f"decodes to more than {max_bytes} bytes: only the first {kept} are stored"

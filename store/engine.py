@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import StaticPool
 
 from store import migrations
@@ -27,7 +28,34 @@ _MAGIC = b"SQLite format 3\0"
 
 
 class CaptureError(Exception):
-    """A capture that cannot be opened; the message names the target and the next step to try."""
+    """A capture that cannot be used; the message names the target and the next step to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """The file behind a capture as it was when it was opened: SQLite writes on into a deleted one."""
+
+    path: Path
+    device: int
+    inode: int
+
+    @classmethod
+    def at(cls, path: Path) -> OpenedFile:
+        """Return the file that is at `path` now."""
+        found = path.stat()
+        return cls(path.absolute(), found.st_dev, found.st_ino)
+
+    def check(self) -> None:
+        """Raise CaptureError unless it is still there under its path."""
+        try:
+            there = OpenedFile.at(self.path) == self
+        except OSError:
+            there = False
+        if not there:
+            raise CaptureError(
+                f"{self.path} was deleted, moved or replaced while it was written; "
+                "what was recorded in it until then went with it"
+            )
 
 
 def open_for_writing(target: str) -> Engine:
@@ -118,15 +146,29 @@ def _has_content(path: Path) -> bool:
 
 
 def checkpoint(database: Engine) -> None:
-    """Move SQLite's log into the file; a busy reader only postpones it to whoever closes last."""
+    """Move SQLite's log into the file; a busy reader only postpones it to whoever closes last.
+
+    Raise CaptureError where it cannot be moved. Nothing is lost by that while the log stays where it is.
+    """
     if database.dialect.name != "sqlite":
         return
     # Not through SQLAlchemy, which would begin a transaction around it.
     raw = database.raw_connection()
     try:
         raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.Error as error:
+        raise CaptureError(
+            f"the last records could not be moved from the -wal file into the capture ({error}); "
+            "keep the two together: whatever opens them reads both"
+        ) from error
     finally:
         raw.close()
+
+
+def is_busy(error: OperationalError) -> bool:
+    """Whether another process holds the database, so that the same may work later."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def check_version(connection: Connection, target: str, *, writing: bool) -> None:

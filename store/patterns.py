@@ -1,6 +1,6 @@
 """What a credential looks like: detect-secrets' expressions and a table of newer prefixes.
 
-It asks no server whether a credential works, and guesses nothing from entropy or variable names.
+It asks no server whether a credential works, and guesses nothing from entropy or names in code.
 """
 
 from __future__ import annotations
@@ -91,6 +91,24 @@ _OWN: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("basic-auth", r"(?i:(?<![a-z0-9])basic)\s+(?=[A-Za-z+/=]*\d)([A-Za-z0-9+/]{16,}={0,2})", ("basic",)),
 )
 
+# A JSON field by its name, at any level of escapes. A space makes its value a description, a brace a template.
+# Of a bare `token` only what holds a digit, since log probabilities name each token so.
+_FIELD = Pattern(
+    "json-field",
+    re.compile(
+        r"""(?x:"(?:[\w-]{0,40}?(?i:api[_-]?key|passw(?:or)?d|passphrase|secret(?:[_-]?key)?|authorization
+        |(?:access|auth|refresh|bearer|session)[_-]?token)|(?i:token)(?="\s*:\s*"[^"\s:]*\d))
+        "\s*:\s*"([^"\s{}\\]{8,})")"""
+    ),
+    tuple(
+        f'{name}"'
+        for name in (
+            *("api_key", "api-key", "apikey", "password", "passwd", "passphrase", "authorization"),
+            *("secret", "secret_key", "secret-key", "secretkey", "token"),
+        )
+    ),
+)
+
 # Own expressions above replace these: JwtToken and PrivateKey match only a part, Npm runs to the line's end.
 # IPPublic, Keyword and the entropy plugins mark what every prompt about code is full of.
 _LEFT_OUT = frozenset({"IPPublicDetector", "JwtTokenDetector", "PrivateKeyDetector", "NpmDetector"})
@@ -125,7 +143,8 @@ _TEMPLATE = re.compile(r"[<{$%\[(*]|\.\.\.|x{4}|X{4}")
 def patterns() -> tuple[Pattern, ...]:
     """Return every expression in use; the first call imports detect-secrets."""
     own = [Pattern(kind, re.compile(expression), needles) for kind, expression, needles in _OWN]
-    return (*own, *_borrowed())
+    # The field last: a secret that is known by its shape keeps the name of that.
+    return (*own, *_borrowed(), _FIELD)
 
 
 def _borrowed() -> Iterator[Pattern]:

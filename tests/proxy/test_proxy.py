@@ -292,8 +292,11 @@ def test_a_refused_upstream_gives_502_and_is_recorded(tmp_path: Path) -> None:
         ExitStack() as connections,
     ):
         setup = Setup(unused, listening, capture, connections)
-        status, _ = setup.ask("fine")
+        status, body = setup.ask("fine")
         assert status == 502
+        error = json.loads(body)["error"]
+        assert (error["type"], error["code"]) == ("proxy_error", 502)
+        assert "Connect call failed" in error["message"]
         (exchange,) = setup.recorded()
         assert exchange.status is None
         assert exchange.ended == "reset"

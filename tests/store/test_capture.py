@@ -369,3 +369,45 @@ def test_chunk_times_read_back_even_when_they_go_backwards(
     object.__setattr__(response, "chunks", chunks)
     capture.save_response(response)
     assert capture.exchange(exchange_id).chunks == chunks
+
+
+def test_a_locked_capture_asks_for_another_try_and_then_takes_the_same_record(
+    path: Path, ask: AskFor, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "BUSY_SECONDS", 0.05)
+    request = ask(b'{"key": "sk-ant-api03-abcdefghijklmnop1234"}')
+    fact = ServerFact(at_ns=1, path="/version", status=200, body=b"{}")
+    with Capture.create_or_open(str(path), redaction="secrets") as capture:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):
+            with pytest.raises(TimeoutError, match="locked"):
+                capture.save_request(request)
+            with pytest.raises(TimeoutError):
+                capture.save_facts([fact])
+        other.rollback()
+        capture.save_request(request)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TimeoutError):
+            capture.save_response(answer(request))
+        other.close()
+        capture.save_response(answer(request))
+        capture.save_facts([fact])
+        assert [read.ended for read in capture.exchanges()] == ["complete"]
+        assert capture.facts() == [fact]
+        assert capture.counts().secrets == {"anthropic-key": 1}
+
+
+def test_a_deleted_or_replaced_file_is_noticed_before_a_write_and_at_the_end(path: Path, ask: AskFor) -> None:
+    for replacement in (None, b"", b"something else"):
+        capture = Capture.create_or_open(str(path), redaction="secrets")
+        capture.save_request(ask())
+        path.unlink()
+        if replacement is not None:
+            path.write_bytes(replacement)
+        with pytest.raises(CaptureError, match="deleted, moved or replaced"):
+            capture.save_request(ask())
+        with pytest.raises(CaptureError, match="deleted, moved or replaced"):
+            capture.close()
+        for file in path.parent.iterdir():
+            file.unlink()

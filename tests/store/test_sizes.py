@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 import random
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
@@ -16,6 +18,7 @@ from store.db import Capture
 from store.records import Chunk, RequestSeen, ResponseSeen
 
 type Exchanged = tuple[RequestSeen, ResponseSeen]
+type AskFor = Callable[..., RequestSeen]
 
 RANDOM = random.Random(7)
 WORDS = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=RANDOM.randint(2, 9))) for _ in range(4000)]
@@ -161,3 +164,29 @@ def test_the_common_prefix_is_counted_in_bytes(left: bytes, right: bytes, shared
         min(len(left), len(right)),
     )
     assert prefix(b"s" * shared + left, b"s" * shared + right) == shared + expected
+
+
+@pytest.mark.parametrize("unit", [b"a", b'""', b"\\n", b'"x1"y'])
+def test_a_decompression_bomb_costs_the_writer_little(capture: Capture, ask: AskFor, unit: bytes) -> None:
+    packer = zlib.compressobj(1, wbits=31)
+    piece = unit * ((1 << 20) // len(unit))
+    wire = packer.compress(b'["') + b"".join(packer.compress(piece) for _ in range(300)) + packer.flush()
+    request = ask()
+    capture.save_request(request)
+    response = ResponseSeen(
+        key=request.key,
+        status=200,
+        headers=(("content-encoding", "gzip"),),
+        body=wire,
+        chunks=(),
+        ttft_ns=1,
+        duration_ns=2,
+        ended="complete",
+        error=None,
+    )
+    started = time.process_time()
+    exchange_id = capture.save_response(response)
+    assert time.process_time() - started < 5
+    read = capture.exchange(exchange_id).response
+    assert read.problem == "gzip: decodes to more than 67108864 bytes: only the first 4194304 are stored"
+    assert len(read.content) == 4 << 20

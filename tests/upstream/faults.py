@@ -243,6 +243,32 @@ def echo(connection: Connection, request: Received) -> None:
 
 
 @fault
+def interim(connection: Connection, request: Received) -> None:
+    """Two interim responses that nobody asked for, the second in two pieces, then the answer."""
+    connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+    connection.wait(0.05)
+    connection.send(b"HTTP/1.1 103 Early Hints\r\nlink: </a>")
+    connection.wait(0.05)
+    connection.send(b"\r\n\r\n")
+    connection.body(ANSWER)
+
+
+@fault
+def trailers(connection: Connection, request: Received) -> None:
+    """A chunked answer with a trailer."""
+    connection.events()
+    connection.chunk(b"".join(EVENTS) + DONE)
+    connection.send(b"0\r\nx-checksum: 1\r\n\r\n")
+
+
+@fault
+def two_lengths(connection: Connection, request: Received) -> None:
+    """Two headers that contradict each other, which mitmproxy refuses to pass on."""
+    connection.head(Content_Type="application/json", Content_Length="2", Transfer_Encoding="chunked")
+    connection.send(b"{}")
+
+
+@fault
 def fine(connection: Connection, request: Received) -> None:
     """No fault: a plain JSON answer."""
     connection.body(ANSWER)
