@@ -51,7 +51,7 @@ class HarmonyRenderer:
 def _ids(job: Job) -> list[int]:
     if job.tokenizer is None:
         raise RenderFailed("no tokenizer: give --tokenizer DIR")
-    if not job.conversation.messages:
+    if not job.conversation.is_chat:
         raise RenderFailed("harmony renders messages; a raw prompt has none")
     encoding = _encoding(job.tokenizer.directory / "tokenizer.json")
     import openai_harmony as harmony
@@ -110,7 +110,7 @@ def _encoding(tokenizer_json: Path) -> Any:
 
 def _peeled(messages: Sequence[Mapping[str, Any]]) -> tuple[str | None, Sequence[Mapping[str, Any]]]:
     """A leading system or developer message holds the instructions (harmony_utils.py:282-310)."""
-    if messages[0].get("role") not in ("system", "developer"):
+    if not messages or messages[0].get("role") not in ("system", "developer"):
         return None, messages
     return _flat(messages[0].get("content")), messages[1:]
 

@@ -49,9 +49,6 @@ def refusal(job: Job) -> str | None:
         return "no server to ask: give --server URL"
     if prints_another_day(job):
         return "the chat template prints the date, and the server would print today's"
-    if job.path == "/v1/responses" and _field(job, "previous_response_id") is not None:
-        # render/serving.py: the endpoint is stateless
-        return "/render knows no previous_response_id: the earlier response is not in this body"
     thinking = _field(job, "thinking") if job.path == "/v1/messages" else None
     if isinstance(thinking, dict) and thinking.get("type") == "disabled":
         # The endpoint picks `none` or `low` by a probe, /render always `none` (render/serving.py:166-181).

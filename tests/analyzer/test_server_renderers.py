@@ -117,13 +117,6 @@ def test_neither_fits_without_a_named_server() -> None:
             renderer.render(job)
 
 
-def test_render_does_not_stand_for_an_earlier_response_it_does_not_know() -> None:
-    recorded = golden("/v1/responses/render", "previous")
-    assert recorded["status"] == 400, "the server refuses it too"
-    (job,) = jobs(ServerApi("http://127.0.0.1:1"), "/v1/responses", recorded["body"])
-    assert not SERVER.fits(job)
-
-
 def test_render_does_not_stand_for_disabled_thinking() -> None:
     body = '{"model":"sample","max_tokens":1,"thinking":{"type":"%s"},"messages":[]}'
     server = ServerApi("http://127.0.0.1:1")
