@@ -91,7 +91,7 @@ _OWN: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("basic-auth", r"(?i:(?<![a-z0-9])basic)\s+(?=[A-Za-z+/=]*\d)([A-Za-z0-9+/]{16,}={0,2})", ("basic",)),
 )
 
-# A JSON field by its name, at any level of escapes. A space makes its value a description, a brace a template.
+# A JSON field by its name, at any level of escapes. Values with a space are prose, with a brace templates.
 # Of a bare `token` only what holds a digit, since log probabilities name each token so.
 _FIELD = Pattern(
     "json-field",
