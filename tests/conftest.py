@@ -14,32 +14,42 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from click.testing import CliRunner
 
 ROOT = Path(__file__).parent.parent
 ANNOUNCEMENT = "listening on "
 
 
+FOREIGN = ("OPENAI_", "ANTHROPIC_", "LOCALITY_", "HF_", "HTTP_", "HTTPS_", "http_proxy", "https_proxy")
+"""Variables that would point a client, a model hub or a proxy elsewhere."""
+
+
+def overrides() -> dict[str, str | None]:
+    """What a test's program finds otherwise than this process; None: not at all."""
+    foreign = dict.fromkeys(name for name in os.environ if name.startswith(FOREIGN))
+    return foreign | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+
+
 def environment() -> dict[str, str]:
-    """The machine's environment without what would point a client, a model hub or a proxy elsewhere."""
-    foreign = (
-        "OPENAI_",
-        "ANTHROPIC_",
-        "LOCALITY_",
-        "HF_",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "http_proxy",
-        "https_proxy",
-    )
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
-    return kept | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    """The environment of a program in a process of its own."""
+    return {name: value for name, value in (os.environ | overrides()).items() if value is not None}
 
 
-def locality(*arguments: str, timeout: float = 60, **extra: str) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end; `extra` are environment variables."""
+def locality(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end, in this process: importing what a report needs takes seconds each time."""
+    from analyzer.cli import main
+
+    result = CliRunner(env=overrides()).invoke(main, arguments, prog_name="locality")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
+
+
+def process(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end as a user does, in a process of its own."""
     command = [sys.executable, "-m", "analyzer", *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, env=environment() | extra, check=False
+        command, capture_output=True, text=True, timeout=timeout, env=environment(), check=False
     )
 
 

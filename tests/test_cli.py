@@ -11,7 +11,7 @@ import pytest
 
 from store.db import Capture
 from store.records import Chunk, RequestSeen, ResponseSeen, ServerFact
-from tests.conftest import locality
+from tests.conftest import locality, process
 
 NO_UPSTREAM = "http://127.0.0.1:9"
 
@@ -194,7 +194,8 @@ def test_a_file_that_is_no_capture_is_refused_with_the_reason(
     ids=" ".join,
 )
 def test_wrong_usage_exits_with_two(arguments: tuple[str, ...]) -> None:
-    made = locality(*arguments)
+    # A proxy's options are read by what runs it, which takes mitmproxy along.
+    made = process(*arguments) if "--upstream" in arguments else locality(*arguments)
     assert made.returncode == 2
     assert "Error: " in made.stderr
 
@@ -207,7 +208,7 @@ def test_an_unknown_renderer_or_format_is_wrong_usage_and_lists_what_there_is(ca
 
 
 def test_a_capture_that_cannot_be_written_stops_the_proxy_before_it_starts(tmp_path: Path) -> None:
-    made = locality("proxy", "--upstream", NO_UPSTREAM, "--capture", str(tmp_path / "none" / "c.sqlite"))
+    made = process("proxy", "--upstream", NO_UPSTREAM, "--capture", str(tmp_path / "none" / "c.sqlite"))
     assert made.returncode == 1
     assert "listening" not in made.stderr
     assert "create the folder first" in made.stderr
@@ -216,7 +217,7 @@ def test_a_capture_that_cannot_be_written_stops_the_proxy_before_it_starts(tmp_p
 def test_a_port_that_is_taken_is_told_with_the_option_to_change(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
-        made = locality(
+        made = process(
             "proxy", "--upstream", NO_UPSTREAM, "--capture", str(tmp_path / "c.sqlite"), "--listen", listen
         )
     assert made.returncode == 1
@@ -225,13 +226,13 @@ def test_a_port_that_is_taken_is_told_with_the_option_to_change(tmp_path: Path) 
 
 
 def test_an_upstream_that_is_not_up_is_told_at_once_and_the_command_still_runs(tmp_path: Path) -> None:
-    made = locality("run", "--upstream", NO_UPSTREAM, "--capture", str(tmp_path / "c.sqlite"), "--", "true")
+    made = process("run", "--upstream", NO_UPSTREAM, "--capture", str(tmp_path / "c.sqlite"), "--", "true")
     assert made.returncode == 0
     assert "does not answer" in made.stderr
 
 
 def test_a_command_that_cannot_be_started_has_the_shells_status(tmp_path: Path) -> None:
-    made = locality(
+    made = process(
         "run", "--upstream", NO_UPSTREAM, "--capture", str(tmp_path / "c.sqlite"), "--", "no-such-cmd"
     )
     assert made.returncode == 127

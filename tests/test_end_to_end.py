@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import environment, locality, proxy, running
+from tests.conftest import environment, locality, process, proxy, running
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_raw_completions_are_reported_too(server: str, tmp_path: Path) -> None:
 
 def test_run_points_the_agent_at_the_proxy_and_sums_up(server: str, tmp_path: Path) -> None:
     agent = (sys.executable, "-m", "samples.agent", "--turns", "2")
-    made = locality("run", "--upstream", server, "--capture", str(tmp_path / "c.sqlite"), "--", *agent)
+    made = process("run", "--upstream", server, "--capture", str(tmp_path / "c.sqlite"), "--", *agent)
     assert made.returncode == 0
     assert "2 exchanges recorded, 0 lost" in made.stderr
     assert "2 of 2 renderings exact" in made.stderr
@@ -110,7 +110,7 @@ def test_run_ends_with_the_commands_own_status(server: str, tmp_path: Path) -> N
         "-c",
         "import os; assert os.environ['OPENAI_BASE_URL'].endswith('/v1'); exit(7)",
     )
-    made = locality("run", "--upstream", server, "--capture", str(tmp_path / "c.sqlite"), "--", *command)
+    made = process("run", "--upstream", server, "--capture", str(tmp_path / "c.sqlite"), "--", *command)
     assert made.returncode == 7
 
 
