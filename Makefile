@@ -29,7 +29,7 @@ demo: $(READY) ## capture a scripted agent's session and report on it
 
 test: $(READY) ## run the tests
 	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers
-	LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m pytest
+	LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 
 test-vllm: $(READY) ## hold ids, counts and hits against a real vLLM on the CPU
 	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers

@@ -95,8 +95,8 @@ def _is_function_tool(tool: Any) -> bool:
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
     """A call with its arguments parsed: what is no JSON object becomes an empty one (chat_utils.py:2153)."""
-    function = call.get("function")
-    if call.get("type", "function") != "function" or not isinstance(function, Mapping):
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping) or call.get("type", "function") != "function":
         raise ValueError("a tool call is not a function call")
     return {**call, "function": {**function, "arguments": _arguments(function.get("arguments"))}}
 
@@ -115,6 +115,8 @@ def _arguments(arguments: Any) -> Mapping[str, Any]:
 
 def _content(role: str, content: Any, content_format: ContentFormat) -> Any:
     # An empty object passes as an empty list (seen on the server).
+    if content and not isinstance(content, str | list | tuple):
+        raise ValueError("the content of a message is neither text nor a list of parts")
     given = [content] if isinstance(content, str) else list(content or ())
     if role == "system":
         given = [kept for part in given if (kept := _without_billing_line(part)) is not None]

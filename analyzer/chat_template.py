@@ -44,7 +44,10 @@ class SourcedText:
 
 
 class ChatTemplate:
-    """A compiled chat template. Renderings of one template run one at a time, from any thread."""
+    """A compiled chat template. Renderings of one template run one at a time, from any thread.
+
+    One that has run over its time is not run again: its later renderings fail at once, with that message.
+    """
 
     def __init__(self, source: str, *, max_seconds: float = MAX_SECONDS, max_chars: int = MAX_CHARS) -> None:
         from jinja2 import meta
@@ -59,6 +62,7 @@ class ChatTemplate:
         self.source = source
         self._limits = max_seconds, max_chars
         self._lock = threading.Lock()
+        self._ran_over: str | None = None
         self._environment = limited_environment(LimitedEnvironment)
         self._marking = marking_environment()
         self._start(self._environment, datetime.min)  # constant expressions are computed at once
@@ -133,11 +137,13 @@ class ChatTemplate:
         continue_final_message: bool | str,
         clock: datetime,
     ) -> SourcedText:
-        from analyzer.chat_template_sandbox import chunks_of, template_line
+        from analyzer.chat_template_sandbox import TimeUpError, chunks_of, template_line
 
         template = self._template if environment is self._environment else self._marked
         messages, tools, documents, kwargs = given
         with self._lock:
+            if self._ran_over is not None:
+                raise TemplateFailed(self._ran_over)
             self._start(environment, clock)
             try:
                 chat, final = _prepared(messages, tools, documents), None
@@ -155,7 +161,10 @@ class ChatTemplate:
                 text = text if final is None else _cut_at_tag(text, final)
                 return SourcedText(text=text, unmarked=environment.run.unmarked or self._escapes)
             except Exception as error:
-                raise TemplateFailed(_message(error, template_line(template, error))) from error
+                message = _message(error, template_line(template, error))
+                if isinstance(error, TimeUpError):
+                    self._ran_over = message
+                raise TemplateFailed(message) from error
 
 
 @lru_cache(maxsize=64)

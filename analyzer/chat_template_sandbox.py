@@ -30,6 +30,10 @@ class LimitError(RuntimeError):
     """A rendering took longer or grew larger than allowed."""
 
 
+class TimeUpError(LimitError):
+    """A rendering took longer than allowed."""
+
+
 @dataclass(slots=True)
 class Run:
     """What one rendering may use and what it found: seconds on the monotonic clock, characters, a time."""
@@ -40,9 +44,9 @@ class Run:
     unmarked: bool = False
 
     def check_time(self) -> None:
-        """Raise `LimitError` after the deadline."""
+        """Raise `TimeUpError` after the deadline."""
         if time.monotonic() > self.deadline:
-            raise LimitError("the template ran longer than allowed")
+            raise TimeUpError("the template ran longer than allowed")
 
     def check_size(self, chars: int) -> None:
         """Raise `LimitError` where a text of `chars` characters is too large."""

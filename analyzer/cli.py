@@ -14,21 +14,26 @@ from typing import Any
 import click
 
 FAILED, WRONG_USAGE, CHECK_DID_NOT_HOLD = 1, 2, 3
+INTERRUPTED = 130
 
 
 def explained[**P, R](command: Callable[P, R]) -> Callable[P, R]:
-    """Turn the errors a user can do something about into one message and exit status 1."""
+    """Turn the errors a user can do something about into one message and exit status 1; Ctrl-C into 130."""
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        from analyzer.renderers import RenderFailed
-        from analyzer.tokens import TokenizerError
-        from store.engine import CaptureError
-
         try:
-            return command(*args, **kwargs)
-        except (CaptureError, TokenizerError, RenderFailed, OSError) as error:
-            raise click.ClickException(str(error)) from error
+            from analyzer.renderers import RenderFailed
+            from analyzer.tokens import TokenizerError
+            from store.engine import CaptureError
+
+            try:
+                return command(*args, **kwargs)
+            except (CaptureError, TokenizerError, RenderFailed, OSError) as error:
+                raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("locality: interrupted", err=True)
+            sys.exit(INTERRUPTED)
 
     return guarded
 

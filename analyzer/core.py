@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 type TokenIds = NDArray[np.int32]
 """Shape (tokens,), vocabulary ids as the server's tokenizer gives them."""
 
+TOKEN_ID_LIMIT = 1 << 31
+"""Token ids lie below it, from 0 on: what `TokenIds` can hold."""
+
 type Outcome = Literal["done", "eof", "error_event", "reset", "client_gone", "stopped", "open"]
 """How an exchange ended, as the report says it; `eof` is a stream that stopped without its end mark."""
 

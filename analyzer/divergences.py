@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analyzer.compare import Side, common_chars, excerpt, field_at
 from analyzer.core import Divergence
-from analyzer.renderers import Job, RenderFailed
+from analyzer.renderers import Job, RenderFailed, unexpected
 from analyzer.rendering import render_text
 from analyzer.sourced import spans_of
 
@@ -23,10 +23,14 @@ _KEPT_SIDES = 2  # this turn's child is most often the next turn's parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parting:
-    """How a prompt stands to its parent: see `append` and `divergence` in the report."""
+    """How a prompt stands to its parent: see `append` and `divergence` in the report.
+
+    `problem` says why the two could not be compared, where that was not to be expected.
+    """
 
     append: bool
     divergence: Divergence | None
+    problem: str | None = None
 
 
 class DivergenceFinder:
@@ -38,19 +42,28 @@ class DivergenceFinder:
         self._sides: OrderedDict[PromptKey, Side | None] = OrderedDict()
 
     def find(self, parent: PromptKey, child: PromptKey, *, common_tokens: int, parent_tokens: int) -> Parting:
-        """Where the child leaves the parent, whose first `common_tokens` tokens it shares."""
+        """Where the child leaves the parent, whose first `common_tokens` tokens it shares.
+
+        Only the token and its block are told where the texts cannot be had.
+        """
         if common_tokens == parent_tokens:
             return Parting(append=True, divergence=None)
-        before, after = self._side(parent), self._side(child)
         block = common_tokens // self._block_size
+        bare = Divergence(token=common_tokens, block=block, path=None, char=None, before=None, after=None)
+        try:
+            return self._compared(parent, child, bare)
+        except Exception as error:
+            told = f"not compared with {parent[0]}: {unexpected(error)}"
+            return Parting(append=False, divergence=bare, problem=told)
+
+    def _compared(self, parent: PromptKey, child: PromptKey, bare: Divergence) -> Parting:
+        before, after = self._side(parent), self._side(child)
         if before is None or after is None:
-            bare = Divergence(token=common_tokens, block=block, path=None, char=None, before=None, after=None)
             return Parting(append=False, divergence=bare)
         char = common_chars(before.text, after.text)
         place = field_at(before, after, char)
-        divergence = Divergence(
-            token=common_tokens,
-            block=block,
+        divergence = replace(
+            bare,
             path=place.path,
             char=place.char,
             before=excerpt(before.text, char),

@@ -32,7 +32,12 @@ class CacheRequest:
 def predict(
     requests: Iterable[CacheRequest], block_size: int, pool_blocks: int | None
 ) -> dict[str, int | None]:
-    """Cached tokens predicted for each request; None where the model says it never ran."""
+    """Cached tokens predicted for each request; None where the model says it never ran.
+
+    A count of generated tokens for which the whole pool has no room is taken for no count.
+    """
+    # One block of the server's pool is its null block (vLLM 0.32 v1/core/block_pool.py).
+    capacity = None if pool_blocks is None else pool_blocks - 1
     moments: list[tuple[int, int, Start | Finish]] = []
     for request in requests:
         start = Start(
@@ -44,10 +49,13 @@ def predict(
         moments.append((request.started_ns, 1, start))
         if request.ended_ns is not None:
             # At the same moment an end comes first: its blocks are free for whoever starts.
-            moments.append((request.ended_ns, 0, Finish(request_id=request.key, generated=request.generated)))
+            generated = request.generated
+            tokens = len(request.token_ids) + (generated if isinstance(generated, int) else len(generated))
+            if capacity is not None and tokens > capacity * block_size:
+                generated = 0
+            moments.append((request.ended_ns, 0, Finish(request_id=request.key, generated=generated)))
     moments.sort(key=lambda moment: moment[:2])
-    # One block of the server's pool is its null block (vLLM 0.32 v1/core/block_pool.py).
-    cache = TokenCache(block_size, None if pool_blocks is None else pool_blocks - 1)
+    cache = TokenCache(block_size, capacity)
     hits = simulate((event for _, _, event in moments), cache)
     return {key: None if hit is None else hit.tokens for key, hit in hits.items()}
 

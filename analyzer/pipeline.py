@@ -17,7 +17,7 @@ from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import CacheRequest, predict
 from analyzer.lineage import Lineage
 from analyzer.prompts import Prompt, PromptReader
-from analyzer.renderers import Job
+from analyzer.renderers import Job, unexpected
 from analyzer.rendering import AUTO, prepare
 from analyzer.report import Report, Server, Turn
 from analyzer.server_api import ServerApi
@@ -138,7 +138,12 @@ class _Placer:
             return Placed(prompt=prompt)
         self._ids.append(rendering.token_ids)
         request = prompt.source.request
-        place = self._lineage.place(prompt.conversation, (request.dialect, request.model))
+        try:
+            place = self._lineage.place(prompt.conversation, (request.dialect, request.model))
+        except Exception as error:  # it has read the prompt in vain, and holds nothing of it
+            self._ids.pop()
+            problem = f"not placed: {unexpected(error)}"
+            return Placed(prompt=replace(prompt, rendering=None, verdict=None, problem=problem))
         # The parsed messages of all turns would outweigh everything else that is kept.
         prompt = replace(prompt, conversation=None)
         self._rendered.append(prompt)

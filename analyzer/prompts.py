@@ -10,8 +10,8 @@ from datetime import datetime
 
 from analyzer.core import Conversation, Rendering, Reply, Verdict
 from analyzer.mismatch import Traits, traits_of
-from analyzer.reading import Request, reached_the_model, read_request
-from analyzer.renderers import Job, RenderFailed
+from analyzer.reading import Request, dialect_of, reached_the_model, read_request
+from analyzer.renderers import Job, RenderFailed, unexpected
 from analyzer.rendering import AUTO, render, verdicts
 from analyzer.replies import read_reply
 from analyzer.server_api import ServerApi
@@ -19,6 +19,9 @@ from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.shared_json import SharedBodies
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
+
+MOST_GENERATED = 1 << 24
+"""Tokens that no model generates in one answer: a count beyond would fill the simulated cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +73,10 @@ class Prompt:
     def generated(self) -> tuple[int, ...] | int:
         """The sampled ids of this prompt's answer, or how many there were (0 where nobody said)."""
         reply = self.source.reply
+        counted = reply.usage.completion_tokens or 0
         if self.source.prompt_count == len(reply.generated_ids):
             return reply.generated_ids[self.index]
-        return reply.usage.completion_tokens or 0
+        return counted if counted < MOST_GENERATED else 0
 
 
 class PromptReader:
@@ -102,7 +106,18 @@ class PromptReader:
         self._bodies = SharedBodies()
 
     def read(self, exchange: Exchange) -> list[Prompt]:
-        """All prompts of an exchange; one without a rendering where there is none to read."""
+        """All prompts of an exchange; one without a rendering where there is none to read.
+
+        Whatever is wrong with the exchange is a sentence on its row, so that all others have theirs.
+        """
+        try:
+            return self._read(exchange)
+        except RenderFailed:
+            raise  # of a renderer that the user named
+        except Exception as error:
+            return [_failed(exchange, unexpected(error))]
+
+    def _read(self, exchange: Exchange) -> list[Prompt]:
         request, reply = read_request(exchange, loads=self._bodies.loads), read_reply(exchange)
         asked = request.conversations if reached_the_model(exchange) else ()
         source = ReadExchange(
@@ -176,6 +191,18 @@ class PromptReader:
             path=exchange.path,
             body=exchange.request.content,
         )
+
+
+def _failed(exchange: Exchange, problem: str) -> Prompt:
+    """The row of an exchange that could not be read at all."""
+    dialect = dialect_of(exchange.path)
+    source = ReadExchange(
+        exchange=replace(exchange, request=Body(), response=Body(), chunks=()),
+        request=Request(dialect=dialect.name if dialect else exchange.path.rpartition("/")[2]),
+        reply=Reply(outcome="done" if exchange.ended == "complete" else exchange.ended),
+        prompt_count=0,
+    )
+    return _unread(source, f"not read: {problem}")
 
 
 def _unread(source: ReadExchange, problem: str | None) -> Prompt:

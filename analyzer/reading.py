@@ -59,7 +59,9 @@ def read_request(
         return Request(dialect=dialect.name, problem=f"the body is incomplete: {exchange.request.problem}")
     try:
         body = loads(exchange.request.content)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        return Request(dialect=dialect.name, problem="the body is nested too deeply to be read")
+    except ValueError as error:
         return Request(dialect=dialect.name, problem=f"the body is not JSON: {error}")
     if not isinstance(body, dict):
         return Request(dialect=dialect.name, problem="the body is JSON but not an object")

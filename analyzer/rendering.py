@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from analyzer.core import Rendering, Verdict
 from analyzer.registry import plugins
-from analyzer.renderers import Job, Renderer, RenderFailed
+from analyzer.renderers import Job, Renderer, RenderFailed, unexpected
 
 AUTO = "auto"
 
@@ -39,16 +39,23 @@ def prepare(choice: str = AUTO) -> None:
 def render(job: Job, choice: str = AUTO, *, without: Collection[str] = ()) -> Rendering:
     """Render with the first renderer that fits and works; `without` names what auto is to leave out.
 
-    Raises RenderFailed with the last reason.
+    Raises RenderFailed with the last reason, whatever a renderer raises: a request may hold anything.
     """
     failure = RenderFailed(_nothing_fits(job))
     for renderer in renderers(choice):
-        if choice == AUTO and (renderer.name in without or not renderer.fits(job)):
-            continue
         try:
-            return renderer.render(job)
+            if choice == AUTO and (renderer.name in without or not renderer.fits(job)):
+                continue
+            rendering = renderer.render(job)
         except RenderFailed as error:
             failure = error
+        except Exception as error:
+            failure = RenderFailed(f"not rendered: {unexpected(error)}")
+        else:
+            if len(rendering.token_ids):
+                return rendering
+            # vLLM 0.32 v1/engine/input_processor.py:566
+            failure = RenderFailed("the prompt has no tokens, which the server refuses")
     raise failure
 
 
@@ -92,6 +99,9 @@ def _verdict(rendering: Rendering | None, agreed: Verdict, *, redacted: bool) ->
 
 
 def _nothing_fits(job: Job) -> str:
+    conversation = job.conversation
+    if not conversation.messages and conversation.text is None and conversation.token_ids is None:
+        return "the body has no messages"
     if job.tokenizer is None:
         return "not rendered: no tokenizer"
     return "not rendered: the tokenizer has no chat template; give the folder that holds it"

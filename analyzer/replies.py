@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
-from analyzer.core import Outcome, Reply, Usage
+from analyzer.core import TOKEN_ID_LIMIT, Outcome, Reply, Usage
 from analyzer.sse import read_events
 from store.records import Exchange
 
@@ -18,7 +18,11 @@ from store.records import Exchange
 _PROMPT_KEYS = ("prompt_tokens", "input_tokens")
 _COMPLETION_KEYS = ("completion_tokens", "output_tokens")
 _DETAIL_KEYS = ("prompt_tokens_details", "input_tokens_details")
+_BESIDE_INPUT = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _CACHED_KEYS = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
+_MOST_EXACT = 1 << 53
+"""JSON numbers are exact below it (RFC 8259 section 6); a count beyond it counts nothing."""
+
 _END_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete"})
 _ERROR_EVENTS = frozenset({"error", "response.failed"})
 
@@ -49,18 +53,18 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
     """One usage object, whatever its spelling, in tokens.
 
     Anthropic's `input_tokens` leaves out what was read from and written to the cache; the prompt is
-    the sum of the three (vLLM 0.32 entrypoints/anthropic/serving.py:63-99).
+    the sum of the three (vLLM 0.32 entrypoints/anthropic/serving.py:63-99). What is no count is not known.
     """
-    prompt = _first_int(usage, _PROMPT_KEYS)
-    cached = _first_int(usage, _CACHED_KEYS)
+    prompt = _first_count(usage, _PROMPT_KEYS)
+    cached = _first_count(usage, _CACHED_KEYS)
     for key in _DETAIL_KEYS:
         if isinstance(details := usage.get(key), Mapping):
-            cached = _first_int(details, ("cached_tokens",))
+            cached = _first_count(details, ("cached_tokens",))
     if prompt is not None and "cache_read_input_tokens" in usage:
-        created = _first_int(usage, ("cache_creation_input_tokens",))
-        prompt += (cached or 0) + (created or 0)
+        read, created = (usage.get(key) or 0 for key in _BESIDE_INPUT)
+        prompt = prompt + read + created if _is_count(read) and _is_count(created) else None
     return Usage(
-        prompt_tokens=prompt, cached_tokens=cached, completion_tokens=_first_int(usage, _COMPLETION_KEYS)
+        prompt_tokens=prompt, cached_tokens=cached, completion_tokens=_first_count(usage, _COMPLETION_KEYS)
     )
 
 
@@ -72,7 +76,7 @@ def _is_stream(exchange: Exchange) -> bool:
 def _object(text: str | bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -128,7 +132,7 @@ def _prompt_ids(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[int, ...], 
             found.setdefault(0, ids)
         for choice in _choices(item):
             if ids := _ids(choice.get("prompt_token_ids")):
-                found.setdefault(int(choice.get("index") or 0), ids)
+                found.setdefault(_index(choice), ids)
     return tuple(found[index] for index in sorted(found))
 
 
@@ -137,7 +141,7 @@ def _generated_ids(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[int, ...
     for item in objects:
         for choice in _choices(item):
             if ids := _ids(choice.get("token_ids")):
-                found.setdefault(int(choice.get("index") or 0), []).extend(ids)
+                found.setdefault(_index(choice), []).extend(ids)
     return tuple(tuple(found[index]) for index in sorted(found))
 
 
@@ -147,14 +151,23 @@ def _choices(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _ids(value: Any) -> tuple[int, ...]:
-    if isinstance(value, list) and all(type(item) is int for item in value):
+    if isinstance(value, list) and all(type(item) is int and 0 <= item < TOKEN_ID_LIMIT for item in value):
         return tuple(value)
     return ()
 
 
-def _first_int(holder: Mapping[str, Any], keys: Iterable[str]) -> int | None:
+def _index(choice: Mapping[str, Any]) -> int:
+    index = choice.get("index")
+    return index if _is_count(index) else 0
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MOST_EXACT
+
+
+def _first_count(holder: Mapping[str, Any], keys: Iterable[str]) -> int | None:
     for key in keys:
         value = holder.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if _is_count(value):
             return value
     return None

@@ -14,8 +14,10 @@ import click
 
 from analyzer.pipeline import Options, Progress, analyze
 from analyzer.registry import plugins
+from analyzer.rendering import renderers
 from analyzer.report import Report
 from analyzer.reports import ReportForm
+from analyzer.server_api import ServerApi
 from analyzer.settings import note_on_ignored, parse_settings
 from store.db import Capture
 
@@ -30,6 +32,7 @@ def run_report(
     Raises click.UsageError for a format or renderer that is none, and what `analyze` raises.
     """
     chosen = _form(form)
+    check_usage(options)
     report = _analyse(target, options)
     _put(chosen, report, output)
     if form != "text":  # a text report has said it itself
@@ -38,6 +41,18 @@ def run_report(
     if report.problems and not report.summary.rendered:
         return FAILED
     return _check(report, fail_under)
+
+
+def check_usage(options: Options) -> None:
+    """Raises click.UsageError for an unknown renderer, what is no server's URL, or no start line."""
+    try:
+        renderers(options.renderer)
+        if options.server is not None:
+            ServerApi(options.server)
+        if options.serve_command is not None:
+            parse_settings(options.serve_command)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def print_summary(target: str, options: Options) -> None:
@@ -61,25 +76,25 @@ def _form(name: str) -> ReportForm:
 
 
 def _analyse(target: str, options: Options) -> Report:
-    try:
-        if options.serve_command is not None and (
-            note := note_on_ignored(parse_settings(options.serve_command))
-        ):
-            print(note, file=sys.stderr)
-        with Capture.open(target) as capture, ProgressBar() as progress:
-            return analyze(capture, options, progress)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    if options.serve_command is not None and (note := note_on_ignored(parse_settings(options.serve_command))):
+        print(note, file=sys.stderr)
+    with Capture.open(target) as capture, ProgressBar() as progress:
+        return analyze(capture, options, progress)
 
 
 def _put(form: ReportForm, report: Report, output: Path | None) -> None:
     if output is not None:
-        output.write_text(form.format(report, width=None, color=False), encoding="utf-8")
+        output.write_text(_writable(form.format(report, width=None, color=False)), encoding="utf-8")
         return
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
-    color = terminal and not os.environ.get("NO_COLOR")
-    print(form.format(report, width=width, color=color), end="")
+    # COLUMNS, else the terminal's own; nothing where there is neither.
+    width = shutil.get_terminal_size((0, 0)).columns or None
+    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    print(_writable(form.format(report, width=width, color=color)), end="")
+
+
+def _writable(text: str) -> str:
+    """The text with half a surrogate pair, which a request may name its model with, as JSON escapes it."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _check(report: Report, fail_under: float | None) -> int:
@@ -94,14 +109,15 @@ def _check(report: Report, fail_under: float | None) -> int:
 
 
 class ProgressBar:
-    """A bar on stderr, for a person who waits; silent elsewhere."""
+    """A bar on stderr, for a person who waits at a terminal that can redraw it; silent elsewhere."""
 
     def __enter__(self) -> Progress:
         from rich.console import Console
         from rich.progress import Progress as Bar
 
         console = Console(stderr=True)
-        self._bar = Bar(console=console, transient=True, disable=not console.is_terminal)
+        redraws = console.is_terminal and not console.is_dumb_terminal and not console.no_color
+        self._bar = Bar(console=console, transient=True, disable=not redraws)
         self._task = self._bar.add_task("reading", total=None)
         self._bar.start()
         return lambda done, total: self._bar.update(self._task, completed=done, total=total)

@@ -14,6 +14,7 @@ from typing import Any
 from analyzer.report import Server
 from analyzer.settings import FACT_PATH, UNTOLD, ServerSettings, parse_settings
 from analyzer.tokens import Tokenizer
+from store.engine import CaptureError
 from store.records import ServerFact
 
 DEFAULT_BLOCK_SIZE = 16
@@ -88,11 +89,15 @@ def _whole(value: Any) -> int | None:
 def read_settings(facts: Iterable[ServerFact], given: str | None) -> ServerSettings:
     """What the server's start line says: the one given, else the last that was kept with the capture.
 
-    Raises ValueError where it is none.
+    Raises ValueError where the one given is none, CaptureError where the one kept is none.
     """
     kept = [fact.body.decode(errors="replace") for fact in facts if fact.path == FACT_PATH]
-    command = given if given is not None else kept[-1] if kept else None
-    return UNTOLD if command is None else parse_settings(command)
+    if given is not None or not kept:
+        return UNTOLD if given is None else parse_settings(given)
+    try:
+        return parse_settings(kept[-1])
+    except ValueError as error:
+        raise CaptureError(f"the start line kept with it: {error}; give --serve-command") from error
 
 
 def settle(

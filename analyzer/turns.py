@@ -75,7 +75,7 @@ def make_turn(placed: Placed, block_size: int, predicted: int | None) -> Turn:
         cache=ledger.verdict(predicted, reported) if rendering else None,
         append=relation.parting.append if relation else None,
         divergence=relation.parting.divergence if relation else None,
-        problem=prompt.problem,
+        problem=prompt.problem or (relation.parting.problem if relation else None),
     )
 
 

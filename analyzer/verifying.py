@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import click
 
 from analyzer.pipeline import Options, make_reader
-from analyzer.rendering import FROM_SERVER, prepare
-from analyzer.reporting import CHECK_DID_NOT_HOLD, DONE, FAILED, ProgressBar
+from analyzer.rendering import FROM_SERVER
+from analyzer.reporting import CHECK_DID_NOT_HOLD, DONE, FAILED, ProgressBar, check_usage
 from analyzer.servers import read_profile, read_settings
 from analyzer.verification import Difference, Verification, verify
 from store.db import Capture
@@ -25,21 +25,18 @@ def run_verify(target: str, options: Options) -> int:
     """Verify one capture; returns the exit status.
 
     0: all that was compared agrees; 3: a check did not hold; 1: a server was named, and not everything
-    could be compared with it. Raises click.UsageError for a renderer that is none, or the server itself.
+    could be compared with it. Raises click.UsageError as `check_usage` does, and for the server itself.
     """
     if options.renderer in FROM_SERVER - {"tokenize"}:
         raise click.UsageError(f"--renderer {options.renderer} is what renderings are compared with")
-    try:
-        prepare(options.renderer)
-        with Capture.open(target) as capture, ProgressBar() as progress:
-            found, missing = Verification(damages=tuple(capture.verify())), None
-            if not found.damages:
-                facts = capture.facts()
-                settings = read_settings(facts, options.serve_command)
-                reader, missing = make_reader(options, read_profile(facts), settings)
-                found = verify(capture, reader, options.renderer, progress)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    check_usage(options)
+    with Capture.open(target) as capture, ProgressBar() as progress:
+        found, missing = Verification(damages=tuple(capture.verify())), None
+        if not found.damages:
+            facts = capture.facts()
+            settings = read_settings(facts, options.serve_command)
+            reader, missing = make_reader(options, read_profile(facts), settings)
+            found = verify(capture, reader, options.renderer, progress)
     for line in summary(found):
         print(line)
     for line in _complaints(found, missing, asked=options.server):

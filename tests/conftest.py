@@ -35,11 +35,14 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in (os.environ | overrides()).items() if value is not None}
 
 
-def locality(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end, in this process: importing what a report needs takes seconds each time."""
+def locality(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end, in this process: importing what a report needs takes seconds each time.
+
+    `extra` are environment variables.
+    """
     from analyzer.cli import main
 
-    result = CliRunner(env=overrides()).invoke(main, arguments, prog_name="locality")
+    result = CliRunner(env=overrides() | extra).invoke(main, arguments, prog_name="locality")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)

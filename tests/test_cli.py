@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from analyzer import cli, reporting
 from store.db import Capture
 from store.records import Chunk, RequestSeen, ResponseSeen, ServerFact
 from tests.conftest import locality, process
@@ -149,7 +153,48 @@ def test_an_empty_capture_is_reported_as_empty(tmp_path: Path) -> None:
     Capture.create_or_open(str(path), redaction="secrets").close()
     made = locality("report", str(path))
     assert made.returncode == 0
-    assert made.stdout.startswith("0 exchanges")
+    assert made.stdout.startswith("0 exchanges, 0 conversations: nothing rendered to compare\n")
+
+
+def test_the_opening_lines_are_a_line_each_however_narrow_the_output(
+    capture: Path, sample_tokenizer: Path
+) -> None:
+    for columns in ("60", "1", "200", "nonsense"):
+        made = locality("report", str(capture), "--tokenizer", str(sample_tokenizer), COLUMNS=columns)
+        lines = made.stdout.split("\n")
+        assert lines[0].startswith("5 exchanges, 1 conversation: ")
+        assert "over 1 turn with a parent" in lines[0]
+        assert lines[1].startswith("checked against the server: ")
+        assert lines[1].endswith("predicted exactly")
+        assert lines[2].startswith("server version not known")
+    assert max(map(len, locality("report", str(capture), COLUMNS="70").stdout.split("\n")[3:])) <= 70
+
+
+def test_ctrl_c_is_one_line_and_130(monkeypatch: pytest.MonkeyPatch, capture: Path) -> None:
+    def interrupted(*given: object, **named: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reporting, "run_report", interrupted)
+    made = CliRunner().invoke(cli.main, ["report", str(capture)])
+    assert (made.exit_code, made.stdout, made.stderr) == (130, "", "locality: interrupted\n")
+
+
+@pytest.mark.parametrize("quiet", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {}], ids=str)
+def test_no_progress_is_drawn_where_it_cannot_be_drawn_again(
+    monkeypatch: pytest.MonkeyPatch, quiet: dict[str, str]
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in quiet.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with reporting.ProgressBar() as progress:
+        progress(1, 2)
+    assert bool(terminal.getvalue()) is not bool(quiet)
 
 
 def other_database(path: Path) -> None:

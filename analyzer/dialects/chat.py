@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analyzer.chat_requests import declared_calls, dump_tool, template_kwargs
-from analyzer.core import Conversation, Truncation
+from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
 
 _TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal", "thinking", "tool_reference")
@@ -63,7 +63,8 @@ def _forwarded_ids(body: Mapping[str, Any], messages: list[Mapping[str, Any]]) -
     ids = handed_over.get("prompt_token_ids") if isinstance(handed_over, Mapping) else None
     if ids is None or _flag(body, "echo") or any(_has_media(message) for message in messages):
         return None
-    if not isinstance(ids, list) or not ids or any(type(item) is not int or item < 0 for item in ids):
+    whole = isinstance(ids, list) and all(type(item) is int and 0 <= item < TOKEN_ID_LIMIT for item in ids)
+    if not whole or not ids:
         raise ValueError("kv_transfer_params.prompt_token_ids is not a list of token ids")
     return tuple(ids)
 

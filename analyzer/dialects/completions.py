@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analyzer.core import Conversation, Truncation
+from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
 
 
 class CompletionsDialect:
@@ -68,7 +68,9 @@ def _is_ids(value: Any) -> bool:
     # Whole floats and booleans pass for ids (pydantic's lax mode, seen on the server).
     if not isinstance(value, list) or not value:
         return False
-    return all(isinstance(item, int | float) and item >= 0 and item == int(item) for item in value)
+    return all(
+        isinstance(item, int | float) and 0 <= item < TOKEN_ID_LIMIT and item == int(item) for item in value
+    )
 
 
 DIALECT = CompletionsDialect()

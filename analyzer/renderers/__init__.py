@@ -16,6 +16,13 @@ class RenderFailed(Exception):
     """A conversation that this renderer cannot render; the message says why and what to try."""
 
 
+def unexpected(error: Exception) -> str:
+    """What to tell of an error that nobody foresaw: a request may hold anything."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return f"{type(error).__name__}: {error}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One prompt to render, and all a renderer may use for it.

@@ -18,6 +18,9 @@ from analyzer.report import Report, Summary, Turn
 PLAIN_WIDTH = 120
 """Columns where there is no terminal to ask."""
 
+_NARROWEST = 60
+"""Columns below which no cell could be read; lines then run over."""
+
 UNKNOWN = "?"
 _MARKS = {"exact": "=", "mismatch": "≠", "unchecked": "~"}
 _CACHE_MARKS = {"exact": "=", "server_less": "<", "server_more": ">"}
@@ -39,14 +42,14 @@ class TextReport:
         """Summary, calibration, a row a turn, then notes."""
         console = Console(
             file=io.StringIO(),
-            width=width or PLAIN_WIDTH,
+            width=max(width or PLAIN_WIDTH, _NARROWEST),
             force_terminal=color,
             no_color=not color,
             highlight=False,
             legacy_windows=False,
         )
         for line in _opening(report):
-            console.print(escape(line))
+            console.print(escape(line), soft_wrap=True)  # a line each, whoever reads them
         if report.turns:
             console.print(_table(report.turns))
             console.print(_LEGEND, style="dim")
@@ -58,12 +61,8 @@ class TextReport:
 
 def _opening(report: Report) -> Iterator[str]:
     summary, server = report.summary, report.server
-    yield (
-        f"{report.exchanges} exchanges, {summary.conversations} conversations: "
-        f"{_known(summary.reusable_prefix_pct)} % of the prompt tokens reusable over {summary.turns} turns "
-        f"with a parent; {_known(summary.recomputed_tokens)} tokens computed again, "
-        f"{_known(summary.invalidated_blocks)} blocks lost"
-    )
+    held = f"{_counted(report.exchanges, 'exchange')}, {_counted(summary.conversations, 'conversation')}"
+    yield f"{held}: {_reuse(summary)}"
     yield _calibration(summary)
     version = f"vLLM {server.version}" if server.version else "server version not known"
     yield (
@@ -72,18 +71,33 @@ def _opening(report: Report) -> Iterator[str]:
     )
 
 
+def _reuse(summary: Summary) -> str:
+    if not summary.rendered:
+        return "nothing rendered to compare"
+    if not summary.turns:
+        return "no turn has a parent to compare with"
+    turns = _counted(summary.turns, "turn")
+    lost = UNKNOWN if summary.invalidated_blocks is None else _counted(summary.invalidated_blocks, "block")
+    recomputed = (
+        UNKNOWN if summary.recomputed_tokens is None else _counted(summary.recomputed_tokens, "token")
+    )
+    return (
+        f"{_known(summary.reusable_prefix_pct)} % of the prompt tokens reusable over {turns} with a parent; "
+        f"{recomputed} computed again, {lost} lost"
+    )
+
+
 def _calibration(summary: Summary) -> str:
     unchecked = summary.rendered - summary.rendering_exact - summary.rendering_mismatch
     contradicted = ""
     if summary.conversations_mismatch:
-        contradicted = (
-            f"; {summary.conversations_mismatch} of {summary.conversations} conversations rest on renderings "
-            "that the server contradicts (!)"
-        )
+        of_all = f"{summary.conversations_mismatch} of {_counted(summary.conversations, 'conversation')}"
+        contradicted = f"; {of_all} resting on renderings that the server contradicts (!)"
     return (
-        f"checked against the server: {summary.rendering_exact} of {summary.rendered} renderings exact, "
+        f"checked against the server: {summary.rendering_exact} of {_counted(summary.rendered, 'rendering')} "
+        f"exact, "
         f"{summary.rendering_mismatch} mismatched, {unchecked} unchecked; "
-        f"{summary.cache_exact} of {summary.cache_reported} reported cache hits predicted exactly"
+        f"{summary.cache_exact} of {_counted(summary.cache_reported, 'reported cache hit')} predicted exactly"
         f"{contradicted}"
     )
 
@@ -102,7 +116,7 @@ def _table(turns: Iterable[Turn]) -> Table:
         last = heading == "first divergence"
         table.add_column(heading, justify=justify, no_wrap=not last, overflow="fold")  # type: ignore[arg-type]
     for turn in turns:
-        table.add_row(*(escape(cell) for cell in _cells(turn)))
+        table.add_row(*(escape(_one_line(cell)) for cell in _cells(turn)))
     return table
 
 
@@ -169,6 +183,15 @@ def _notes(report: Report) -> Iterator[str]:
     for assumption in report.server.assumed:
         yield f"assumed: {assumption}"
     yield from report.problems
+
+
+def _one_line(text: str) -> str:
+    """A text of whoever wrote it, without what would move the cursor or end the line."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _known(value: object) -> str:

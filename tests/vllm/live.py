@@ -176,8 +176,7 @@ def report(capture: Path) -> dict[str, Any]:
     command = shlex.join(("vllm", "serve", *SETUPS[SERVED].arguments))
     folder = SETUPS[SERVED].make_tokenizer(capture.parent / SERVED)
     made = locality(
-        *("report", str(capture), "--tokenizer", str(folder), "--serve-command", command, "--format", "json"),
-        timeout=120,
+        *("report", str(capture), "--tokenizer", str(folder), "--serve-command", command, "--format", "json")
     )
     assert made.returncode == 0, made.stderr
     told: dict[str, Any] = json.loads(made.stdout)
