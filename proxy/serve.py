@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -88,14 +88,24 @@ def serve(upstream: Upstream, sink: Sink, *, listen: tuple[str, int], session: S
 
     `listen` is (host, port); port 0 takes a free one. Raises OSError when the address cannot be bound.
     """
-    return asyncio.run(_Proxy(upstream, sink, listen, session).run())
+    # Until the very end: connections that are still open then make asyncio complain on stderr.
+    with _errors_collected() as errors:
+        return asyncio.run(_Proxy(upstream, sink, listen, session, errors).run())
 
 
 class _Proxy:
-    def __init__(self, upstream: Upstream, sink: Sink, listen: tuple[str, int], session: Session) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        sink: Sink,
+        listen: tuple[str, int],
+        session: Session,
+        errors: Sequence[str],
+    ) -> None:
         self.upstream = upstream
         self.listen = listen
         self.session = session
+        self.errors = errors
         self.recorder = Recorder(sink)
         self.addon = LocalityAddon(self.recorder, path_prefix=upstream.prefix)
 
@@ -103,12 +113,12 @@ class _Proxy:
         """The whole life of the proxy, in order."""
         introduced = await self._introduce()
         # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
-        with tempfile.TemporaryDirectory(prefix="locality-") as confdir, _startup_errors() as errors:
+        with tempfile.TemporaryDirectory(prefix="locality-") as confdir:
             master = self._assemble(confdir)
             running = asyncio.create_task(master.run())
             asking = asyncio.create_task(asyncio.sleep(0) if introduced else self._introduce_later())
             try:
-                await self.session(await self._listening(master, running, errors.messages))
+                await self.session(await self._listening(master, running))
                 await self._drain()
             finally:
                 asking.cancel()
@@ -159,11 +169,12 @@ class _Proxy:
         )
         return master
 
-    async def _listening(self, master: Master, running: asyncio.Task[None], errors: deque[str]) -> str:
+    async def _listening(self, master: Master, running: asyncio.Task[None]) -> str:
         servers = master.addons.get("proxyserver")
         while not (addresses := servers.listen_addrs()):
-            if errors or running.done():
-                reason = errors[0].partition("\n")[0].rpartition(" with ")[2] if errors else "it ended"
+            if self.errors or running.done():
+                told = self.errors[0] if self.errors else "it ended"
+                reason = told.partition("\n")[0].rpartition(" with ")[2]
                 host, port = self.listen
                 raise OSError(f"cannot listen on {host}:{port}: {reason}; choose another with --listen")
             await asyncio.sleep(0.01)
@@ -178,11 +189,11 @@ class _Proxy:
 
 
 @contextlib.contextmanager
-def _startup_errors() -> Iterator[_Console]:
+def _errors_collected() -> Iterator[deque[str]]:
     console = _Console()
     root = logging.getLogger()
     root.addHandler(console)
     try:
-        yield console
+        yield console.messages
     finally:
         root.removeHandler(console)
