@@ -201,6 +201,11 @@ def report(capture: str, form: str, output: Path | None, fail_under: float | Non
     against those the server reported; the second line says how many agree. Exit status: 0 done,
     1 it failed or nothing could be rendered, 2 wrong usage, 3 --fail-under did not hold.
     """
+    folder = chosen["tokenizer"]
+    if folder and Path(folder).is_dir():
+        from analyzer.tokens import start_loading
+
+        start_loading(Path(folder))  # it goes on while the rest is being imported
     from analyzer import reporting
     from analyzer.pipeline import Options
 

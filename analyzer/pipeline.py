@@ -6,7 +6,6 @@ Each step is another file's; here they are only put in line. Nothing is printed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from analyzer.blocks import common_prefix
@@ -23,7 +22,7 @@ from analyzer.report import Report, Server, Turn
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
-from analyzer.tokens import Tokenizer, TokenizerError
+from analyzer.tokens import TokenizerError, start_loading
 from analyzer.turns import Placed, Relation, make_turn, summarise
 from store.db import Capture
 
@@ -86,16 +85,16 @@ def make_reader(
 ) -> tuple[PromptReader, str | None]:
     """The reader, and what to say where there is no tokenizer. Raises as `analyze` does."""
     server = None if options.server is None else ServerApi(options.server)
-    with ThreadPoolExecutor(1) as pool:
-        # Loading takes a second outside the interpreter's lock; importing takes another inside it.
-        loading = pool.submit(lambda: Tokenizer(find_tokenizer(options.tokenizer, profile, settings)))
+    tokenizer, missing = None, None
+    try:
+        loading = start_loading(find_tokenizer(options.tokenizer, profile, settings))
         prepare(options.renderer)
-        try:
-            tokenizer, missing = loading.result(), None
-        except TokenizerError as error:
-            if options.tokenizer is not None:
-                raise
-            tokenizer, missing = None, str(error)
+        tokenizer = loading.result()
+    except TokenizerError as error:
+        if options.tokenizer is not None:
+            raise
+        prepare(options.renderer)
+        missing = str(error)
     reader = PromptReader(
         tokenizer,
         choice=options.renderer,

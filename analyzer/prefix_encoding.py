@@ -47,7 +47,10 @@ def cut_tokens(added: Iterable[Mapping[str, Any]], *, normalizes: bool) -> dict[
     contents = sorted(token["content"] for token in tokens)
     inner = {char for content in contents for char in content[1:]}
     continued = {content for content, after in pairwise(contents) if after.startswith(content)}
-    first = [token["content"] for token in tokens if not token["normalized"]]
+    first: dict[str, list[str]] = {}
+    for token in tokens:
+        if not token["normalized"]:
+            first.setdefault(token["content"][0], []).append(token["content"])
     return {
         token["id"]: token["content"]
         for token in tokens
@@ -57,10 +60,13 @@ def cut_tokens(added: Iterable[Mapping[str, Any]], *, normalizes: bool) -> dict[
     }
 
 
-def _begins_in(content: str, others: Iterable[str]) -> bool:
-    """Whether a match of one of the others may begin inside `content`."""
-    tails = [content[at:] for at in range(len(content))]
-    return any(tail.startswith(other) or other.startswith(tail) for other in others for tail in tails)
+def _begins_in(content: str, others: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a match of one of the others, given by their first characters, may begin inside `content`."""
+    for at, char in enumerate(content):
+        tail = content[at:]
+        if any(tail.startswith(other) or other.startswith(tail) for other in others.get(char, ())):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -152,6 +154,24 @@ class Tokenizer:
 def _content(value: Any) -> str | None:
     content = value.get("content") if isinstance(value, dict) else value
     return content if isinstance(content, str) else None
+
+
+@cache
+def start_loading(directory: Path) -> Future[Tokenizer]:
+    """Load a folder in a thread, once a process: a second's work, most of it outside the interpreter's lock.
+
+    The future's result raises as `Tokenizer` does.
+    """
+    loading: Future[Tokenizer] = Future()
+
+    def load() -> None:
+        try:
+            loading.set_result(Tokenizer(directory))
+        except Exception as error:
+            loading.set_exception(error)
+
+    Thread(target=load, name="locality-tokenizer", daemon=True).start()
+    return loading
 
 
 def _text(path: Path) -> str:

@@ -255,7 +255,7 @@ def test_a_mismatch_lowers_what_the_report_claims(tmp_path: Path, sample_tokeniz
     assert text.returncode == 0
     said = " ".join(text.stdout.split())
     assert "1 of 2 renderings exact, 1 mismatched, 0 unchecked" in said
-    assert "1 of 2 conversations rest on renderings that the server contradicts (!)" in said
+    assert "1 of 2 conversations resting on renderings that the server contradicts (!)" in said
     assert " 1.1! " in said and " 2.1 " in said
     report = json.loads(
         locality("report", str(target), "--tokenizer", str(folder), "--format", "json").stdout
