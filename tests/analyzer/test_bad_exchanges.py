@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +18,10 @@ from analyzer.registry import plugins
 from analyzer.renderers import RenderFailed
 from analyzer.report import Report
 from analyzer.reporting import run_report
-from analyzer.tokens import Tokenizer
 from store.db import Capture
 from store.records import Chunk, RequestSeen, ResponseSeen
 
 CHAT, COMPLETIONS, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/messages"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def loaded_once() -> Iterator[None]:
-    """Loading the tokenizer takes longer than all the rest."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "Tokenizer", cache(Tokenizer))
-        yield
 
 
 def record(capture: Capture, number: int, path: str, body: bytes, answer: bytes = b"{}") -> None:
