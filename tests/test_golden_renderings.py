@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus.cases import cases
+from tests.corpus.known import KNOWN
 from tests.corpus.reading import difference, exchange, reader
 from tests.corpus.setups import SETUPS
 from tests.golden_renderings import Golden, load, path_of, unpack
@@ -21,26 +22,15 @@ from tests.tokenizers import reason_missing
 
 CASES = {case.name: case for case in cases()}
 FROZEN = {name: load(name) for name in SETUPS if path_of(name).exists()}
-ITEMS = "vLLM renders a gpt-oss Responses history from its items, and not from the messages they make"
-KNOWN = dict.fromkeys(
-    (
-        "gpt-oss:responses/trap19-only-the-first-output-part",
-        "gpt-oss:responses/trap19-reasoning-message-and-call-merge",
-        "gpt-oss:responses/trap19-reasoning-after-a-plain-message-attaches-backwards",
-        "gpt-oss:responses/trap19-call-then-message",
-        "gpt-oss:responses/trap19-a-plain-assistant-then-a-call",
-    ),
-    ITEMS,
-)
-"""Bodies whose ids are known to differ, and why; a report's row shows the mismatch."""
 
 
-def marks(case: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.xfail(reason=KNOWN[case], strict=True)] if case in KNOWN else []
+def marks(setup: str, case: str) -> list[pytest.MarkDecorator]:
+    reason = KNOWN.get(setup, {}).get(case)
+    return [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
 
 
 GOLDENS = [
-    pytest.param(name, golden, id=f"{name}:{golden.case}", marks=marks(f"{name}:{golden.case}"))
+    pytest.param(name, golden, id=f"{name}:{golden.case}", marks=marks(name, golden.case))
     for name, (_, goldens) in FROZEN.items()
     for golden in goldens
 ]
