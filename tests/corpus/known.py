@@ -1,4 +1,4 @@
-"""Bodies of the corpus whose ids are known to differ from vLLM's, and why; a report's row shows the mismatch."""
+"""Bodies of the corpus whose ids are known to differ from vLLM's, and why: a report's row shows it."""
 
 from __future__ import annotations
 
