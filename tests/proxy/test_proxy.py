@@ -151,7 +151,7 @@ def test_each_chunks_arrival_is_stamped(setup: Setup) -> None:
     assert set(ends) <= set(came)
     # The upstream waits 300 ms after each event.
     gaps = [(came[later] - came[earlier]) / 1e9 for earlier, later in itertools.pairwise(ends)]
-    assert all(0.25 < gap < 0.6 for gap in gaps)
+    assert all(0.15 < gap < 2 for gap in gaps)
 
 
 @pytest.mark.parametrize(
