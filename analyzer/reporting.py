@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -112,15 +113,17 @@ class ProgressBar:
     """A bar on stderr, for a person who waits at a terminal that can redraw it; silent elsewhere."""
 
     def __enter__(self) -> Progress:
+        self._stack = ExitStack()
+        if not sys.stderr.isatty():
+            return lambda done, total: None  # and nothing to import for it
         from rich.console import Console
         from rich.progress import Progress as Bar
 
         console = Console(stderr=True)
-        redraws = console.is_terminal and not console.is_dumb_terminal and not console.no_color
-        self._bar = Bar(console=console, transient=True, disable=not redraws)
-        self._task = self._bar.add_task("reading", total=None)
-        self._bar.start()
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+        still = console.is_dumb_terminal or console.no_color
+        bar = self._stack.enter_context(Bar(console=console, transient=True, disable=still))
+        task = bar.add_task("reading", total=None)
+        return lambda done, total: bar.update(task, completed=done, total=total)
 
     def __exit__(self, *raised: object) -> None:
-        self._bar.stop()
+        self._stack.close()
