@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Protocol
 
 from analyzer.core import Conversation, Rendering, Reply
+from analyzer.prompt_ids import encoded
 from analyzer.server_api import ServerApi
 from analyzer.settings import UNTOLD, ServerSettings
+from analyzer.tokenizer_mode import tokenizer_mode_of
 from analyzer.tokens import Tokenizer
 
 
@@ -57,6 +59,21 @@ def prints_another_day(job: Job) -> bool:
         return False
     templates = job.tokenizer.chat_templates.values() if job.conversation.messages else ()
     return any("strftime_now" in template for template in templates)
+
+
+def is_chat_in(job: Job, mode: str) -> bool:
+    """Whether there are messages, and a tokenizer whose model is rendered in this tokenizer mode."""
+    if job.tokenizer is None or not job.conversation.is_chat:
+        return False
+    return tokenizer_mode_of(job.tokenizer, job.settings.tokenizer_mode) == mode
+
+
+def tokenized(job: Job, text: str, source: str) -> Rendering:
+    """The rendering of a rendered text, tokenized as the server does. Raises RenderFailed."""
+    if job.tokenizer is None:
+        raise RenderFailed("no tokenizer: give --tokenizer DIR")
+    ids = encoded(job.tokenizer, text, job.conversation, max_model_len=job.max_model_len)
+    return Rendering(token_ids=ids, source=source, text=text)
 
 
 class Renderer(Protocol):

@@ -24,10 +24,8 @@ from analyzer.dsml import (
     tool_schemas,
 )
 from analyzer.dsml_texts import V32_TOOLS_HEAD, V32_TOOLS_TAIL
-from analyzer.prompt_ids import encoded
-from analyzer.renderers import Job, RenderFailed
+from analyzer.renderers import Job, RenderFailed, is_chat_in, tokenized
 from analyzer.sourced import concat
-from analyzer.tokenizer_mode import tokenizer_mode_of
 
 type _Messages = Sequence[Mapping[str, Any]]
 
@@ -40,18 +38,11 @@ class DeepseekV32Renderer:
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages for a DeepSeek V3.2 tokenizer."""
-        tokenizer = job.tokenizer
-        if tokenizer is None or not job.conversation.is_chat:
-            return False
-        return tokenizer_mode_of(tokenizer, job.settings.tokenizer_mode) == self.name
+        return is_chat_in(job, self.name)
 
     def render(self, job: Job) -> Rendering:
         """Encode to text, then tokenize the text, as the server does."""
-        text = self.render_text(job)
-        if job.tokenizer is None:
-            raise RenderFailed("no tokenizer: give --tokenizer DIR")
-        ids = encoded(job.tokenizer, text, job.conversation, max_model_len=job.max_model_len)
-        return Rendering(token_ids=ids, source=self.name, text=text)
+        return tokenized(job, self.render_text(job), self.name)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The encoded prompt. The server opens the answer whatever `add_generation_prompt` says."""

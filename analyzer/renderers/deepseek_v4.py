@@ -25,8 +25,7 @@ from analyzer.dsml import (
     tool_schemas,
 )
 from analyzer.dsml_texts import V4_EFFORT_TEXTS, V4_TOOLS_HEAD, V4_TOOLS_TAIL
-from analyzer.prompt_ids import encoded
-from analyzer.renderers import Job, RenderFailed
+from analyzer.renderers import Job, RenderFailed, tokenized
 from analyzer.sourced import concat, join
 from analyzer.tokenizer_mode import tokenizer_mode_of
 
@@ -81,11 +80,7 @@ class DeepseekV4Renderer:
 
     def render(self, job: Job) -> Rendering:
         """Encode to text, then tokenize the text, as the server does."""
-        text = self.render_text(job)
-        if job.tokenizer is None:
-            raise RenderFailed("no tokenizer: give --tokenizer DIR")
-        ids = encoded(job.tokenizer, text, job.conversation, max_model_len=job.max_model_len)
-        return Rendering(token_ids=ids, source=self.name, text=text)
+        return tokenized(job, self.render_text(job), self.name)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The encoded prompt. The server opens the answer whatever `add_generation_prompt` says."""

@@ -18,8 +18,7 @@ import numpy as np
 from analyzer.anthropic_probes import settle_encoder
 from analyzer.core import Rendering
 from analyzer.harmony_vocabulary import vocabulary_folder
-from analyzer.renderers import Job, RenderFailed
-from analyzer.tokenizer_mode import tokenizer_mode_of
+from analyzer.renderers import Job, RenderFailed, is_chat_in
 
 _EFFORTS = ("low", "medium", "high")
 _NEW_HEADER = re.compile(r"assistant<\|channel\|>(.+?) to=(.+) <\|constrain\|>(.+)", re.DOTALL)
@@ -34,10 +33,7 @@ class HarmonyRenderer:
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages for gpt-oss."""
-        tokenizer = job.tokenizer
-        if tokenizer is None or not job.conversation.is_chat:
-            return False
-        return tokenizer_mode_of(tokenizer, job.settings.tokenizer_mode) == self.name
+        return is_chat_in(job, self.name)
 
     def render(self, job: Job) -> Rendering:
         """The ids that the library gives; it makes no text. Raises RenderFailed."""

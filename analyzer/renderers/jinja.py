@@ -13,8 +13,7 @@ from analyzer.anthropic_probes import HELLO, DisabledEffort, disabled_effort, se
 from analyzer.chat_messages import for_template, parse_chat_messages
 from analyzer.chat_template import ChatTemplate, TemplateFailed, compile_template
 from analyzer.core import Conversation, Rendering
-from analyzer.prompt_ids import encoded
-from analyzer.renderers import Job, RenderFailed
+from analyzer.renderers import Job, RenderFailed, tokenized
 from analyzer.template_choice import BUNDLED, Choice, choose, server_templates
 from analyzer.tokenizer_mode import TEMPLATED, tokenizer_mode_of
 
@@ -41,16 +40,12 @@ class JinjaRenderer:
 
     def render(self, job: Job) -> Rendering:
         """Render to text, then tokenize the text, as the server does."""
-        text = self.render_text(job)
-        if job.tokenizer is None:
-            raise RenderFailed("no tokenizer: give --tokenizer DIR")
-        ids = encoded(job.tokenizer, text, job.conversation, max_model_len=job.max_model_len)
-        return Rendering(token_ids=ids, source=self.name, text=text)
+        return tokenized(job, self.render_text(job), self.name)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The rendered prompt. Raises RenderFailed where the template or the messages do not allow it."""
         conversation = job.conversation
-        if conversation.text is not None or conversation.token_ids is not None:
+        if not conversation.is_chat:
             raise RenderFailed("a raw prompt goes through no chat template: take --renderer prompt or auto")
         if not conversation.messages:
             raise RenderFailed("the body has no messages")

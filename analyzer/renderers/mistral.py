@@ -15,8 +15,7 @@ import numpy as np
 
 from analyzer.chat_messages import parse_chat_messages
 from analyzer.core import Conversation, Rendering
-from analyzer.renderers import Job, RenderFailed
-from analyzer.tokenizer_mode import tokenizer_mode_of
+from analyzer.renderers import Job, RenderFailed, is_chat_in
 
 _ID_LENGTH = 9
 _DERIVED = {"reasoning_effort", "enable_thinking", "documents"}
@@ -31,10 +30,7 @@ class MistralRenderer:
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages for a tokenizer in Mistral's format."""
-        tokenizer = job.tokenizer
-        if tokenizer is None or not job.conversation.is_chat:
-            return False
-        return tokenizer_mode_of(tokenizer, job.settings.tokenizer_mode) == self.name
+        return is_chat_in(job, self.name)
 
     def render(self, job: Job) -> Rendering:
         """The ids that the library gives. Raises RenderFailed."""
