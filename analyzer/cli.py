@@ -161,6 +161,14 @@ def run(
     " Nobody is asked without it.",
 )
 @click.option(
+    "--engine",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="Whose cache rules predict; see `locality list engines`. auto: the kind the server says it is,"
+    " else vllm.",
+)
+@click.option(
     "--block-size",
     type=click.IntRange(min=1),
     metavar="N",
@@ -241,7 +249,7 @@ def verify(capture: str, **chosen: Any) -> None:
 
 
 @main.command("list")
-@click.argument("what", type=click.Choice(["renderers", "dialects", "reports"]))
+@click.argument("what", type=click.Choice(["renderers", "dialects", "engines", "reports"]))
 def list_plugins(what: str) -> None:
     """List the plug-ins of a kind, with what each is for."""
     from analyzer.registry import describe

@@ -5,59 +5,38 @@ It replays this capture alone, from its first request; what the server had cache
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
-from analyzer.blocks import Namespace
-from analyzer.core import CacheVerdict, TokenIds
-from analyzer.replay import Finish, Start, TokenCache, simulate
+from analyzer.core import CacheVerdict
+from analyzer.engines import CacheRequest, Engine, Traffic
+from analyzer.prompts import Prompt
+from analyzer.registry import plugins
+from analyzer.report import Server
+from analyzer.servers import ServerProfile
+
+AUTO = "auto"
+VLLM = "vllm"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheRequest:
-    """One prompt as the cache sees it. Times are wall-clock nanoseconds; `ended_ns` None: not seen.
+def engine_of(profile: ServerProfile, choice: str = AUTO) -> Engine:
+    """The kind of server: the one chosen, else the one it said it is, else vLLM.
 
-    `generated` are the sampled ids, or how many there were.
+    Raises ValueError for a name that is none.
     """
-
-    key: str
-    started_ns: int
-    ended_ns: int | None
-    token_ids: TokenIds
-    namespace: Namespace
-    skip_reading: bool
-    generated: tuple[int, ...] | int
+    known: Mapping[str, Engine] = plugins("engines")
+    if choice != AUTO:
+        if choice not in known:
+            raise ValueError(f"unknown engine {choice!r}; there are: {AUTO}, {', '.join(known)}")
+        return known[choice]
+    return next((engine for engine in known.values() if engine.serves(profile)), known[VLLM])
 
 
 def predict(
-    requests: Iterable[CacheRequest], block_size: int, pool_blocks: int | None
-) -> dict[str, int | None]:
-    """Cached tokens predicted for each request; None where the model says it never ran.
-
-    A count of generated tokens for which the whole pool has no room is taken for no count.
-    """
-    # One block of the server's pool is its null block (vLLM 0.32 v1/core/block_pool.py).
-    capacity = None if pool_blocks is None else pool_blocks - 1
-    moments: list[tuple[int, int, Start | Finish]] = []
-    for request in requests:
-        start = Start(
-            request_id=request.key,
-            token_ids=request.token_ids,
-            namespace=request.namespace,
-            skip_reading=request.skip_reading,
-        )
-        moments.append((request.started_ns, 1, start))
-        if request.ended_ns is not None:
-            # At the same moment an end comes first: its blocks are free for whoever starts.
-            generated = request.generated
-            tokens = len(request.token_ids) + (generated if isinstance(generated, int) else len(generated))
-            if capacity is not None and tokens > capacity * block_size:
-                generated = 0
-            moments.append((request.ended_ns, 0, Finish(request_id=request.key, generated=generated)))
-    moments.sort(key=lambda moment: moment[:2])
-    cache = TokenCache(block_size, capacity)
-    hits = simulate((event for _, _, event in moments), cache)
-    return {key: None if hit is None else hit.tokens for key, hit in hits.items()}
+    engine: Engine, prompts: Iterable[Prompt], server: Server, adapters: frozenset[str]
+) -> Mapping[str, int | None]:
+    """Cached tokens predicted for each rendered prompt, by its name."""
+    requests = tuple(_request(prompt, adapters) for prompt in prompts if prompt.rendering is not None)
+    return engine.predict(Traffic(requests=requests), server)
 
 
 def verdict(predicted: int | None, reported: int | None) -> CacheVerdict | None:
@@ -69,3 +48,18 @@ def verdict(predicted: int | None, reported: int | None) -> CacheVerdict | None:
     if reported == predicted:
         return "exact"
     return "server_less" if reported < predicted else "server_more"
+
+
+def _request(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
+    exchange, rendering = prompt.source.exchange, prompt.rendering
+    assert rendering is not None
+    ended = None if exchange.duration_ns is None else exchange.started_at_ns + exchange.duration_ns
+    return CacheRequest(
+        key=prompt.name,
+        started_ns=exchange.started_at_ns,
+        ended_ns=ended,
+        token_ids=rendering.token_ids,
+        namespace=prompt.source.request.namespace(adapters),
+        skip_reading=prompt.source.request.skip_reading,
+        generated=prompt.generated,
+    )

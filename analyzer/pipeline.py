@@ -13,12 +13,13 @@ from analyzer.calibration import calibrate
 from analyzer.core import TokenIds
 from analyzer.divergences import DivergenceFinder, PromptKey
 from analyzer.find_tokenizer import find_tokenizer
-from analyzer.ledger import CacheRequest, predict
+from analyzer.ledger import AUTO as AUTO_ENGINE
+from analyzer.ledger import engine_of, predict
 from analyzer.lineage import Lineage
 from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job, unexpected
 from analyzer.rendering import AUTO, prepare
-from analyzer.report import Report, Server, Turn
+from analyzer.report import Report, Turn
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
@@ -40,6 +41,7 @@ class Options:
     pool_blocks: int | None = None
     serve_command: str | None = None
     server: str | None = None
+    engine: str = AUTO_ENGINE
 
 
 def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
@@ -51,6 +53,7 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     """
     facts = capture.facts()
     profile, settings = read_profile(facts), read_settings(facts, options.serve_command)
+    engine = engine_of(profile, options.engine)
     reader, missing = make_reader(options, profile, settings)
     server = settle(
         profile,
@@ -58,10 +61,12 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         block_size=options.block_size,
         pool_blocks=options.pool_blocks,
         tokenizer=reader.tokenizer,
+        engine=engine.name,
     )
     placed = _place_all(capture, reader, server.block_size, progress)
-    predicted = _predict(placed, server, profile.adapters | set(settings.lora_modules))
-    rows = [make_turn(item, server.block_size, predicted.get(_name(item.prompt.key))) for item in placed]
+    adapters = profile.adapters | set(settings.lora_modules)
+    predicted = predict(engine, (item.prompt for item in placed), server, adapters)
+    rows = [make_turn(item, server.block_size, predicted.get(item.prompt.name)) for item in placed]
     turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
     return Report(
         exchanges=len({turn.id for turn in turns}),
@@ -164,28 +169,3 @@ class _Placer:
             common_tokens=common,
             parting=parting,
         )
-
-
-def _predict(placed: list[Placed], server: Server, adapters: frozenset[str]) -> dict[str, int | None]:
-    requests = []
-    for item in placed:
-        prompt, exchange = item.prompt, item.prompt.source.exchange
-        if prompt.rendering is not None:
-            requests.append(
-                CacheRequest(
-                    key=_name(prompt.key),
-                    started_ns=exchange.started_at_ns,
-                    ended_ns=None
-                    if exchange.duration_ns is None
-                    else exchange.started_at_ns + exchange.duration_ns,
-                    token_ids=prompt.rendering.token_ids,
-                    namespace=prompt.source.request.namespace(adapters),
-                    skip_reading=prompt.source.request.skip_reading,
-                    generated=prompt.generated,
-                )
-            )
-    return predict(requests, server.block_size, server.pool_blocks)
-
-
-def _name(key: PromptKey) -> str:
-    return f"{key[0]}.{key[1]}"

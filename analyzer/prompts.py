@@ -70,6 +70,11 @@ class Prompt:
         return self.source.exchange.id, self.index
 
     @property
+    def name(self) -> str:
+        """The key as one word."""
+        return f"{self.source.exchange.id}.{self.index}"
+
+    @property
     def generated(self) -> tuple[int, ...] | int:
         """The sampled ids of this prompt's answer, or how many there were (0 where nobody said)."""
         reply = self.source.reply

@@ -53,8 +53,13 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """What is known of the server, and how: `assumed` names what was not told and what was taken instead."""
+    """What is known of the server, and how.
 
+    `engine` names the kind of server whose rules predict; `assumed` what was not told and what was taken
+    instead.
+    """
+
+    engine: str
     version: str | None
     model: str | None
     block_size: int

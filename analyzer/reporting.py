@@ -13,12 +13,14 @@ from pathlib import Path
 
 import click
 
+from analyzer.ledger import engine_of
 from analyzer.pipeline import Options, Progress, analyze
 from analyzer.registry import plugins
 from analyzer.rendering import renderers
 from analyzer.report import Report
 from analyzer.reports import ReportForm
 from analyzer.server_api import ServerApi
+from analyzer.servers import ServerProfile
 from analyzer.settings import note_on_ignored, parse_settings
 from store.db import Capture
 
@@ -45,9 +47,10 @@ def run_report(
 
 
 def check_usage(options: Options) -> None:
-    """Raises click.UsageError for an unknown renderer, what is no server's URL, or no start line."""
+    """Raises click.UsageError for an unknown renderer or engine, no server's URL, or no start line."""
     try:
         renderers(options.renderer)
+        engine_of(ServerProfile(), options.engine)
         if options.server is not None:
             ServerApi(options.server)
         if options.serve_command is not None:

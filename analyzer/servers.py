@@ -25,8 +25,12 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerProfile:
-    """The upstream as it described itself. Sizes are tokens a block, and blocks."""
+    """The upstream as it described itself. Sizes are tokens a block, and blocks.
 
+    `owner` is who it says owns its model: most kinds of server put their own name there.
+    """
+
+    owner: str | None = None
     version: str | None = None
     model: str | None = None
     root: str | None = None
@@ -43,6 +47,7 @@ def read_profile(facts: Iterable[ServerFact]) -> ServerProfile:
     base = next((item for item in models if not item.get("parent")), {})
     labels = _cache_labels(answers.get("/metrics", b""))
     return ServerProfile(
+        owner=_string(base, "owned_by"),
         version=_string(_json(answers.get("/version", b"")), "version"),
         model=_string(base, "id"),
         root=_string(base, "root"),
@@ -107,6 +112,7 @@ def settle(
     block_size: int | None,
     pool_blocks: int | None,
     tokenizer: Tokenizer | None,
+    engine: str = "vllm",
 ) -> Server:
     """What the analysis goes by: the user's word, the server's, its start line's, an assumption it names."""
     assumed = []
@@ -118,6 +124,7 @@ def settle(
     if pool is None:
         assumed.append("pool_blocks without limit: the server did not say; give --pool-blocks")
     return Server(
+        engine=engine,
         version=profile.version,
         model=profile.model or next(iter(settings.served_model_name), settings.model),
         block_size=size,

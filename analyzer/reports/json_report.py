@@ -32,6 +32,7 @@ def as_object(report: Report) -> dict[str, Any]:
         "schema": SCHEMA,
         "capture": {"exchanges": report.exchanges, "redaction": report.redaction},
         "server": {
+            "engine": server.engine,
             "version": server.version,
             "model": server.model,
             "block_size": server.block_size,

@@ -1,0 +1,51 @@
+"""How a kind of server reuses what it has computed, one a file; a file's ENGINE is found by the registry.
+
+An engine is given the traffic of a capture and predicts; how it stands to what was reported is the ledger's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from analyzer.blocks import Namespace
+from analyzer.core import TokenIds
+from analyzer.report import Server
+from analyzer.servers import ServerProfile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheRequest:
+    """One prompt as the cache sees it. Times are wall-clock nanoseconds; `ended_ns` None: not seen.
+
+    `generated` are the sampled ids, or how many there were.
+    """
+
+    key: str
+    started_ns: int
+    ended_ns: int | None
+    token_ids: TokenIds
+    namespace: Namespace
+    skip_reading: bool
+    generated: tuple[int, ...] | int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """All prompts of a capture that reached the cache, in the order of their start."""
+
+    requests: tuple[CacheRequest, ...]
+
+
+class Engine(Protocol):
+    """One kind of server. `exact` says whether its rules are held against a running one in the tests."""
+
+    name: str
+    exact: bool
+
+    def serves(self, profile: ServerProfile) -> bool:
+        """Whether the server described itself as one of this kind."""
+
+    def predict(self, traffic: Traffic, server: Server) -> Mapping[str, int | None]:
+        """Cached tokens of each request, by its key; None where the model says that it never ran."""
