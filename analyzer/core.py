@@ -151,3 +151,28 @@ class Divergence:
     char: int | None
     before: str | None
     after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One cause of one turn's loss, and what it alone costs.
+
+    `cause` is None for a difference that no cause claims. `token` is where the prompt leaves its parent's
+    once the findings before this one are restored; `tokens` and `blocks` of the parent's prompt come back
+    when this one is restored too, None where that could not be tried. `expected` is the price of something
+    wanted; everything else is waste. `before` and `after` are both sides of the difference, cut short.
+    `evidence` may quote the prompt; `advice` never does.
+    """
+
+    cause: str | None
+    kind: str | None
+    path: str | None
+    char: int | None
+    token: int
+    tokens: int | None
+    blocks: int | None
+    expected: bool
+    before: str
+    after: str
+    evidence: str
+    advice: str

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from analyzer.compare import Side, common_chars, excerpt, field_at
-from analyzer.core import Divergence
+from analyzer.blocks import common_prefix
+from analyzer.compare import common_chars, excerpt, field_at
+from analyzer.core import Divergence, Finding, TokenIds
+from analyzer.explain import Drawn, Explainer
 from analyzer.renderers import Job, RenderFailed, unexpected
 from analyzer.rendering import render_text
 from analyzer.sourced import spans_of
@@ -18,46 +21,62 @@ from analyzer.sourced import spans_of
 type PromptKey = tuple[int, int]
 """Exchange id and prompt index."""
 
-_KEPT_SIDES = 2  # this turn's child is most often the next turn's parent
+type ReadAgain = Callable[[PromptKey, Any | None], tuple[Job, Any]]
+"""Reads a prompt once more, with strings that know their fields, and gives the parsed body it is from.
+
+That is the captured one, or another one that is given.
+"""
+
+_KEPT = 2  # this turn's child is most often the next turn's parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parting:
     """How a prompt stands to its parent: see `append` and `divergence` in the report.
 
-    `problem` says why the two could not be compared, where that was not to be expected.
+    `findings` say why. `problem` says why the two could not be compared, where that was not to be expected.
     """
 
     append: bool
     divergence: Divergence | None
+    findings: tuple[Finding, ...] = ()
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A prompt and its parent, with their token ids."""
+
+    parent: PromptKey
+    child: PromptKey
+    parent_ids: TokenIds
+    child_ids: TokenIds
+
+
 class DivergenceFinder:
-    """Compares prompts by their keys; `job_of` reads a prompt again with strings that know their fields."""
+    """Compares prompts; with `explain`, it also says why they part."""
 
-    def __init__(self, job_of: Callable[[PromptKey], Job | None], block_size: int) -> None:
-        self._job_of = job_of
+    def __init__(self, read_again: ReadAgain, block_size: int, *, explain: bool = True) -> None:
+        self._read_again = read_again
         self._block_size = block_size
-        self._sides: OrderedDict[PromptKey, Side | None] = OrderedDict()
+        self._explain = explain
+        self._kept: OrderedDict[PromptKey, Drawn | None] = OrderedDict()
 
-    def find(self, parent: PromptKey, child: PromptKey, *, common_tokens: int, parent_tokens: int) -> Parting:
-        """Where the child leaves the parent, whose first `common_tokens` tokens it shares.
-
-        Only the token and its block are told where the texts cannot be had.
-        """
-        if common_tokens == parent_tokens:
+    def find(self, pair: Pair) -> Parting:
+        """Where the child leaves the parent; only the token and its block where no text can be had."""
+        common = common_prefix(pair.parent_ids, pair.child_ids)
+        if common == len(pair.parent_ids):
             return Parting(append=True, divergence=None)
-        block = common_tokens // self._block_size
-        bare = Divergence(token=common_tokens, block=block, path=None, char=None, before=None, after=None)
+        block = common // self._block_size
+        bare = Divergence(token=common, block=block, path=None, char=None, before=None, after=None)
         try:
-            return self._compared(parent, child, bare)
+            return self._compared(pair, bare)
         except Exception as error:
-            told = f"not compared with {parent[0]}: {unexpected(error)}"
+            told = f"not compared with {pair.parent[0]}: {unexpected(error)}"
             return Parting(append=False, divergence=bare, problem=told)
 
-    def _compared(self, parent: PromptKey, child: PromptKey, bare: Divergence) -> Parting:
-        before, after = self._side(parent), self._side(child)
+    def _compared(self, pair: Pair, bare: Divergence) -> Parting:
+        before, after = self._drawn(pair.parent), self._drawn(pair.child)
         if before is None or after is None:
             return Parting(append=False, divergence=bare)
         char = common_chars(before.text, after.text)
@@ -69,32 +88,54 @@ class DivergenceFinder:
             before=excerpt(before.text, char),
             after=excerpt(after.text, char),
         )
-        return Parting(append=char >= self._history_end(parent, before), divergence=divergence)
+        history_end = _history_end(before)
+        parting = Parting(append=char >= history_end, divergence=divergence)
+        return self._explained(pair, parting, before, after, history_end) if self._explain else parting
 
-    def _side(self, key: PromptKey) -> Side | None:
-        if key not in self._sides:
-            self._sides[key] = self._draw(key)
-            if len(self._sides) > _KEPT_SIDES:
-                self._sides.popitem(last=False)
-        self._sides.move_to_end(key)
-        return self._sides[key]
+    def _explained(
+        self, pair: Pair, parting: Parting, before: Drawn, after: Drawn, history_end: int
+    ) -> Parting:
+        """The same with its causes; a cause may know the field at fault better than the divergence does."""
+        explainer = Explainer(
+            block_size=self._block_size,
+            parent_ids=pair.parent_ids,
+            history_end=history_end,
+            redraw=lambda body: self._draw(pair.child, body),
+        )
+        divergence = parting.divergence
+        assert divergence is not None
+        try:
+            findings = tuple(explainer.explain(before, after, divergence.token))
+        except Exception as error:
+            told = f"not explained: {unexpected(error)}"
+            return replace(parting, problem=told)
+        if findings:
+            divergence = replace(divergence, path=findings[0].path, char=findings[0].char)
+        return replace(parting, findings=findings, divergence=divergence)
 
-    def _draw(self, key: PromptKey) -> Side | None:
-        job = self._job_of(key)
-        if job is None:
-            return None
+    def _drawn(self, key: PromptKey) -> Drawn | None:
+        if key not in self._kept:
+            self._kept[key] = self._draw(key, None)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def _draw(self, key: PromptKey, body: Any | None) -> Drawn | None:
+        job, read = self._read_again(key, body)
         try:
             text = render_text(job)
         except RenderFailed:
             return None
-        return Side(text=text, spans=spans_of(text))
+        return Drawn(text=text, spans=spans_of(text), body=read, job=job)
 
-    def _history_end(self, key: PromptKey, side: Side) -> int:
-        """The character at which a prompt's generation prompt begins, or its length where it has none."""
-        job = self._job_of(key)
-        if job is None or not job.conversation.add_generation_prompt:
-            return len(side.text)
-        try:
-            return common_chars(side.text, render_text(job, generation_prompt=False))
-        except RenderFailed:
-            return len(side.text)
+
+def _history_end(drawn: Drawn) -> int:
+    """The character at which a prompt's generation prompt begins, or its length where it has none."""
+    if not drawn.job.conversation.add_generation_prompt:
+        return len(drawn.text)
+    try:
+        text = render_text(replace(drawn.job, sourced=False), generation_prompt=False)
+    except RenderFailed:
+        return len(drawn.text)
+    return common_chars(drawn.text, text)

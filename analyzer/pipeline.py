@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from analyzer.blocks import common_prefix
 from analyzer.calibration import calibrate
 from analyzer.core import TokenIds
-from analyzer.divergences import DivergenceFinder, PromptKey
+from analyzer.divergences import DivergenceFinder, Pair, PromptKey
 from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import AUTO as AUTO_ENGINE
 from analyzer.ledger import engine_of, predict
@@ -33,7 +34,10 @@ type Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a user may say about an analysis; None: found out, or assumed and said so."""
+    """What a user may say about an analysis; None: found out, or assumed and said so.
+
+    `explain` says whether causes are looked for.
+    """
 
     tokenizer: str | None = None
     renderer: str = AUTO
@@ -42,6 +46,7 @@ class Options:
     serve_command: str | None = None
     server: str | None = None
     engine: str = AUTO_ENGINE
+    explain: bool = True
 
 
 def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
@@ -63,7 +68,7 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         tokenizer=reader.tokenizer,
         engine=engine.name,
     )
-    placed = _place_all(capture, reader, server.block_size, progress)
+    placed = _place_all(capture, reader, server.block_size, progress, explain=options.explain)
     adapters = profile.adapters | set(settings.lora_modules)
     predicted = predict(engine, (item.prompt for item in placed), server, adapters)
     rows = [make_turn(item, server.block_size, predicted.get(item.prompt.name)) for item in placed]
@@ -111,13 +116,15 @@ def make_reader(
     return reader, missing
 
 
-def _place_all(capture: Capture, reader: PromptReader, block_size: int, progress: Progress) -> list[Placed]:
+def _place_all(
+    capture: Capture, reader: PromptReader, block_size: int, progress: Progress, *, explain: bool
+) -> list[Placed]:
     """Every prompt in the order of its start, with its parent and where it leaves it."""
 
-    def job_of(key: PromptKey) -> Job:
-        return reader.sourced_job(capture.exchange(key[0]), key[1])
+    def read_again(key: PromptKey, body: Any | None) -> tuple[Job, Any]:
+        return reader.sourced_job(capture.exchange(key[0]), key[1], body)
 
-    placer = _Placer(DivergenceFinder(job_of, block_size))
+    placer = _Placer(DivergenceFinder(read_again, block_size, explain=explain))
     total = capture.counts().exchanges
     placed: list[Placed] = []
     for done, exchange in enumerate(capture.exchanges(), start=1):
@@ -156,16 +163,15 @@ class _Placer:
         return Placed(prompt=prompt, place=place, relation=self._relate(place.parent, len(self._ids) - 1))
 
     def _relate(self, parent: int, child: int) -> Relation:
-        common = common_prefix(self._ids[parent], self._ids[child])
-        parting = self._finder.find(
-            self._rendered[parent].key,
-            self._rendered[child].key,
-            common_tokens=common,
-            parent_tokens=len(self._ids[parent]),
+        pair = Pair(
+            parent=self._rendered[parent].key,
+            child=self._rendered[child].key,
+            parent_ids=self._ids[parent],
+            child_ids=self._ids[child],
         )
         return Relation(
             parent=self._rendered[parent],
             parent_tokens=len(self._ids[parent]),
-            common_tokens=common,
-            parting=parting,
+            common_tokens=common_prefix(self._ids[parent], self._ids[child]),
+            parting=self._finder.find(pair),
         )

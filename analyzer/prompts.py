@@ -5,8 +5,10 @@ It knows one exchange at a time; how prompts stand to each other is for others.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from analyzer.core import Conversation, Rendering, Reply, Verdict
 from analyzer.mismatch import Traits, traits_of
@@ -162,10 +164,14 @@ class PromptReader:
             bos=self.tokenizer is not None and bool(self.tokenizer.special_tokens(["bos_token"])),
         )
 
-    def sourced_job(self, exchange: Exchange, index: int) -> Job:
-        """The same prompt once more, with strings that know their fields."""
-        request = read_request(exchange, sourced=True)
-        return self.job(exchange, request.conversations[index], read_reply(exchange), sourced=True)
+    def sourced_job(self, exchange: Exchange, index: int, body: Any | None = None) -> tuple[Job, Any]:
+        """The same prompt once more, with strings that know their fields, and the body it was read from.
+
+        That is the captured one, or the parsed one that is given.
+        """
+        read = json.loads(exchange.request.content) if body is None else body
+        request = read_request(exchange, sourced=True, loads=lambda _: read)
+        return self.job(exchange, request.conversations[index], read_reply(exchange), sourced=True), read
 
     def _render(
         self, exchange: Exchange, conversation: Conversation, reply: Reply

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analyzer.core import CacheVerdict, Divergence, Outcome, Verdict
+from analyzer.core import CacheVerdict, Divergence, Finding, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,7 @@ class Turn:
     append: bool | None
     divergence: Divergence | None
     problem: str | None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,20 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CauseTotal:
+    """What one cause cost over a capture: in how many turns, and the tokens and blocks that were lost to it.
+
+    `cause` is None for differences that no cause claims. `expected`: always the price of something wanted.
+    """
+
+    cause: str | None
+    turns: int
+    tokens: int
+    blocks: int
+    expected: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """Totals over a capture; percentages are weighted by tokens, over turns that have a parent.
 
@@ -89,6 +104,7 @@ class Summary:
     prompt_tokens: int | None
     recomputed_tokens: int | None
     invalidated_blocks: int | None
+    causes: tuple[CauseTotal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from analyzer import ledger
 from analyzer.blocks import full_blocks, hit_tokens, invalidated_blocks
+from analyzer.cause_totals import cause_totals
 from analyzer.divergences import Parting
 from analyzer.lineage import Place
 from analyzer.prompts import Prompt
@@ -76,6 +77,7 @@ def make_turn(placed: Placed, block_size: int, predicted: int | None) -> Turn:
         append=relation.parting.append if relation else None,
         divergence=relation.parting.divergence if relation else None,
         problem=prompt.problem or (relation.parting.problem if relation else None),
+        findings=relation.parting.findings if relation else (),
     )
 
 
@@ -100,6 +102,7 @@ def summarise(turns: Sequence[Turn]) -> Summary:
         prompt_tokens=_sum(turn.prompt_tokens for turn in rendered),
         recomputed_tokens=recomputed,
         invalidated_blocks=_sum(turn.invalidated_blocks for turn in later),
+        causes=cause_totals(turns),
     )
 
 

@@ -150,7 +150,7 @@ class _Verifier:
             self._found.equal[theirs.source] += 1
             return
         index = job.conversation.prompt_index
-        place = self._place(self._reader.sourced_job(exchange, index), ours, token)
+        place = self._place(self._reader.sourced_job(exchange, index)[0], ours, token)
         self._found.differences.append(
             Difference(
                 exchange_id=exchange.id,

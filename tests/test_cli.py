@@ -291,7 +291,7 @@ def test_every_command_explains_itself(command: str) -> None:
     assert len(made.stdout.split("\n")) > 5
 
 
-@pytest.mark.parametrize("what", ["renderers", "dialects", "engines", "reports"])
+@pytest.mark.parametrize("what", ["renderers", "dialects", "engines", "causes", "reports"])
 def test_the_plug_ins_are_listed_with_their_purpose(what: str) -> None:
     made = locality("list", what)
     lines = made.stdout.strip().split("\n")

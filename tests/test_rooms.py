@@ -94,7 +94,8 @@ def test_a_plug_in_knows_neither_its_siblings_nor_the_pipeline(path: Path) -> No
         if parts[0] == "analyzer" and len(parts) > 1:
             assert parts[1] not in ("pipeline", "cli"), name
             assert parts[1] not in folders - {folder}, f"{name} is another plug-in folder"
-            sibling = len(parts) > 2 and parts[1] == folder and (path.parent / f"{parts[2]}.py").exists()
+            inside = len(parts) > 2 and parts[1] == folder and not parts[2].startswith("_")  # a helper
+            sibling = inside and (path.parent / f"{parts[2]}.py").exists()
             assert not sibling, f"{name} is a sibling"
 
 

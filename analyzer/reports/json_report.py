@@ -6,10 +6,11 @@ Fields may be added; none changes its meaning. A value that is not known is null
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from analyzer.core import Divergence
+from analyzer.core import Divergence, Finding
 from analyzer.report import Report, Turn
 
 SCHEMA = "locality-report/1"
@@ -55,7 +56,7 @@ def as_object(report: Report) -> dict[str, Any]:
             "prompt_tokens": summary.prompt_tokens,
             "recomputed_tokens": summary.recomputed_tokens,
             "invalidated_blocks": summary.invalidated_blocks,
-            "causes": [],
+            "causes": [asdict(total) for total in summary.causes],
         },
         "turns": [_turn(turn) for turn in report.turns],
         "problems": list(report.problems),
@@ -93,12 +94,13 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "reported_cached_tokens": turn.reported_cached_tokens,
         "cache": turn.cache,
         "append": turn.append,
-        "divergence": None if turn.divergence is None else _divergence(turn.divergence),
+        "divergence": None if turn.divergence is None else _divergence(turn.divergence, turn.findings),
+        "findings": [asdict(finding) for finding in turn.findings],
         "problem": turn.problem,
     }
 
 
-def _divergence(divergence: Divergence) -> dict[str, Any]:
+def _divergence(divergence: Divergence, findings: tuple[Finding, ...]) -> dict[str, Any]:
     return {
         "token": divergence.token,
         "block": divergence.block,
@@ -106,8 +108,8 @@ def _divergence(divergence: Divergence) -> dict[str, Any]:
         "char": divergence.char,
         "before": divergence.before,
         "after": divergence.after,
-        "cause": None,
-        "causes": [],
+        "cause": findings[0].cause if findings else None,
+        "causes": [finding.cause for finding in findings if finding.cause is not None],
     }
 
 

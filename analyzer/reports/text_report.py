@@ -14,6 +14,7 @@ from rich.table import Table
 
 from analyzer.core import Divergence
 from analyzer.report import Report, Summary, Turn
+from analyzer.reports._findings import finding_lines
 
 PLAIN_WIDTH = 120
 """Columns where there is no terminal to ask."""
@@ -53,6 +54,8 @@ class TextReport:
         if report.turns:
             console.print(_table(report.turns))
             console.print(_LEGEND, style="dim")
+        for line in finding_lines(report):
+            console.print(escape(line))
         for line in _notes(report):
             console.print(escape(line))
         text = console.file.getvalue()  # type: ignore[attr-defined]

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 
 from analyzer import pipeline
 from analyzer.chat_template import ChatTemplate, TemplateFailed
-from analyzer.divergences import DivergenceFinder
+from analyzer.divergences import DivergenceFinder, Pair
 from analyzer.pipeline import Options, analyze
 from analyzer.registry import plugins
 from analyzer.renderers import RenderFailed
@@ -178,10 +179,12 @@ def test_a_fault_nobody_foresaw_is_a_sentence_on_every_row_it_hits(
 
 
 def test_a_comparison_that_fails_leaves_the_token_and_says_why() -> None:
-    def job_of(key: tuple[int, int]) -> Any:
+    def read_again(key: tuple[int, int], body: Any) -> Any:
         raise IndexError("gone")
 
-    parting = DivergenceFinder(job_of, 16).find((1, 0), (2, 0), common_tokens=40, parent_tokens=50)
+    parent_ids, child_ids = np.arange(50, dtype=np.int32), np.arange(40, dtype=np.int32)
+    pair = Pair(parent=(1, 0), child=(2, 0), parent_ids=parent_ids, child_ids=child_ids)
+    parting = DivergenceFinder(read_again, 16).find(pair)
     assert parting.divergence is not None
     assert (parting.append, parting.divergence.token, parting.divergence.block) == (False, 40, 2)
     assert parting.problem == "not compared with 1: IndexError: gone"

@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from analyzer import sourced_json
 from analyzer.anthropic_probes import disabled_effort, refuse_inline_system
 from analyzer.core import Conversation, Reply
-from analyzer.divergences import DivergenceFinder
+from analyzer.divergences import DivergenceFinder, Pair, PromptKey
 from analyzer.reading import dialect_of, read_request
 from analyzer.renderers import Job
 from analyzer.renderers.wire import RENDERER as WIRE
@@ -162,16 +161,13 @@ def test_a_divergence_names_the_field_of_the_request(
 ) -> None:
     bodies = dialect(put(*keys))
     ids = [render(job(conversation(dialect.__name__, body), tokenizer)).token_ids for body in bodies]
-    size = min(map(len, ids))
-    parted = np.flatnonzero(ids[0][:size] != ids[1][:size])
-    common = int(parted[0]) if len(parted) else size
-    finder = DivergenceFinder(
-        lambda key: job(
-            conversation(dialect.__name__, bodies[key[0]], sourced=True), tokenizer, sourced=True
-        ),
-        block_size=16,
-    )
-    found = finder.find((0, 0), (1, 0), common_tokens=common, parent_tokens=len(ids[0])).divergence
+
+    def read_again(key: PromptKey, body: Any) -> tuple[Job, Any]:
+        read = bodies[key[0]] if body is None else body
+        return job(conversation(dialect.__name__, read, sourced=True), tokenizer, sourced=True), read
+
+    pair = Pair(parent=(0, 0), child=(1, 0), parent_ids=ids[0], child_ids=ids[1])
+    found = DivergenceFinder(read_again, block_size=16, explain=False).find(pair).divergence
     assert found is not None
     assert found.path == path
 

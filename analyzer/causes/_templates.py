@@ -1,0 +1,21 @@
+"""Chat templates for the examples of causes: each prints messages in one way that some real ones have."""
+
+# A line break of a template is part of what it prints.
+PLAIN = """\
+{% if tools %}<|tools|>{% for tool in tools %}{{ tool|tojson }}
+{% endfor %}{% endif %}{% for m in messages %}<|{{ m.role }}|>
+{% if m.reasoning %}<think>{{ m.reasoning }}</think>
+{% endif %}{{ m.content }}{% for call in m.tool_calls or [] %}
+<call>{{ call.function.name }}({{ call.function.arguments|tojson }})</call>{% endfor %}<|end|>
+{% endfor %}{% if add_generation_prompt %}<|assistant|>
+{% endif %}"""
+"""Tools at the head, then every message with all that was sent; no ids."""
+
+STRIPS_REASONING = """\
+{% set last = namespace(user=0) %}{% for m in messages %}{% if m.role == 'user' %}\
+{% set last.user = loop.index0 %}{% endif %}{% endfor %}{% for m in messages %}<|{{ m.role }}|>
+{% if m.reasoning and loop.index0 > last.user %}<think>{{ m.reasoning }}</think>
+{% endif %}{{ m.content }}<|end|>
+{% endfor %}{% if add_generation_prompt %}<|assistant|>
+{% endif %}"""
+"""Reasoning only behind the last message of a user."""

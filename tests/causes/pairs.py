@@ -1,0 +1,80 @@
+"""Two chat bodies, one after the other: what the analysis finds where the second leaves the first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from analyzer.causes import Example
+from analyzer.causes._templates import PLAIN
+from analyzer.core import Reply
+from analyzer.divergences import DivergenceFinder, Pair, Parting, PromptKey
+from analyzer.reading import read_request
+from analyzer.renderers import Job
+from analyzer.rendering import render
+from analyzer.settings import UNTOLD, ServerSettings
+from analyzer.tokens import Tokenizer
+from store.records import Body, Exchange
+
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "completions": "/v1/completions",
+    "messages": "/v1/messages",
+    "responses": "/v1/responses",
+}
+START = datetime(2026, 3, 2, 12, tzinfo=UTC)
+BLOCK_SIZE = 16
+
+
+def parted(example: Example, tokenizer: Tokenizer, settings: ServerSettings = UNTOLD) -> Parting:
+    """How the second body of an example stands to the first, rendered with its template."""
+    bodies = example.before, example.after
+    clocks = START, START + timedelta(hours=example.hours)
+    settings = replace(settings, chat_template=example.template or PLAIN)
+
+    def read_again(key: PromptKey, body: Any) -> tuple[Job, Any]:
+        read = bodies[key[0]] if body is None else body
+        return job(example.dialect, read, clocks[key[0]], tokenizer, settings), read
+
+    ids = [render(read_again((at, 0), None)[0]).token_ids for at in range(2)]
+    pair = Pair(parent=(0, 0), child=(1, 0), parent_ids=ids[0], child_ids=ids[1])
+    return DivergenceFinder(read_again, BLOCK_SIZE).find(pair)
+
+
+def job(
+    dialect: str, body: Mapping[str, Any], clock: datetime, tokenizer: Tokenizer, settings: ServerSettings
+) -> Job:
+    sent = exchange(PATHS[dialect], json.dumps(body).encode())
+    request = read_request(sent, sourced=True)
+    assert request.problem is None, request.problem
+    return Job(
+        conversation=request.conversations[0],
+        reply=Reply(outcome="done"),
+        clock=clock,
+        tokenizer=tokenizer,
+        sourced=True,
+        settings=settings,
+    )
+
+
+def exchange(path: str, content: bytes) -> Exchange:
+    return Exchange(
+        id=1,
+        started_at_ns=0,
+        method="POST",
+        path=path,
+        query="",
+        request_headers=(),
+        request=Body(content=content, wire_length=len(content)),
+        status=200,
+        response_headers=(),
+        response=Body(),
+        chunks=(),
+        ttft_ns=None,
+        duration_ns=None,
+        ended="complete",
+        error=None,
+    )
