@@ -24,6 +24,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ _NOWHERE = -1
 class _Weights:
     """Weights in a row that grows at its end, with sums in logarithmic time (a Fenwick tree)."""
 
-    __slots__ = ("_tree", "_total")
+    __slots__ = ("_total", "_tree")
 
     def __init__(self) -> None:
         self._tree = [0]
@@ -147,7 +148,7 @@ class ReuseDistances:
         runs = self._run_of[keys]
         found = int(np.count_nonzero(runs != _NOWHERE))  # the first ones: a chain has no gaps
         edges = [0, *(np.flatnonzero(runs[1:found] != runs[: max(found - 1, 0)]) + 1).tolist(), found]
-        for first, end in zip(edges, edges[1:], strict=False):
+        for first, end in pairwise(edges):
             if first == end:
                 break
             run = int(runs[first])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.blocks import BlockTable
+from analyzer.blocks import BlockKeys, BlockTable
 from analyzer.pool_sweep import ReuseDistances
 from analyzer.replay import TokenCache
 
@@ -15,7 +15,7 @@ type Request = tuple[list[int], list[int], int, bool]
 """Prompt, known generated ids, number of further generated tokens that nobody knows, skips reading."""
 
 
-def keys_of(table: BlockTable, request: Request) -> tuple[int, int, np.ndarray]:  # type: ignore[type-arg]
+def keys_of(table: BlockTable, request: Request) -> tuple[int, int, BlockKeys]:
     """Blocks that may be hit, blocks held, keys: by hand from vLLM's rules (reference §3.4, §3.5)."""
     prompt, known, unknown, skips = request
     generated = len(known) + unknown
@@ -73,7 +73,9 @@ def test_every_pool_size_hits_what_the_simulator_hits_but_for_duplicates(
 @given(st.lists(st.tuples(prompts, st.integers(0, 9)), min_size=1, max_size=30), st.integers(2, 4))
 def test_without_duplicates_every_pool_size_is_exact(traffic: list[tuple[list[int], int]], size: int) -> None:
     # A prompt that ends within a block computes none twice; answers of unknown content fill none.
-    cut = [(prompt + [0] * (len(prompt) % size == 0), [], unknown, False) for prompt, unknown in traffic]
+    cut: list[Request] = []
+    for prompt, unknown in traffic:
+        cut.append((prompt + [0] * (len(prompt) % size == 0), [], unknown, False))
     stack, duplicates = swept(cut, size)
     assert duplicates == 0
     curve = stack.curve()
@@ -84,7 +86,8 @@ def test_without_duplicates_every_pool_size_is_exact(traffic: list[tuple[list[in
 
 def test_a_cycle_hits_nothing_until_the_whole_cycle_fits() -> None:
     # The textbook case: three strangers in turn, two blocks each and one that is never full.
-    traffic: list[Request] = [([n] * 5, [], 0, False) for n in range(3)] * 4
+    three: list[Request] = [([n] * 5, [], 0, False) for n in range(3)]
+    traffic = three * 4
     curve = swept(traffic, 2)[0].curve()
     assert curve.smallest == 3
     # Six blocks with content and one without need 7. At 6 each stranger has evicted the next one's end, and
