@@ -223,7 +223,8 @@ def test_llama_cpps_timings_tell_what_no_usage_does() -> None:
 
 
 def test_timings_of_another_shape_tell_nothing() -> None:
-    for timings in ({"prompt_n": 5}, {"cache_n": "7", "prompt_n": 5}, [], None):
+    shapes: list[object] = [{"prompt_n": 5}, {"cache_n": "7", "prompt_n": 5}, [], None]
+    for timings in shapes:
         assert read_reply(exchange(json.dumps({"timings": timings}).encode())).usage == Usage()
 
 
