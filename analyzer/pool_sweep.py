@@ -13,10 +13,12 @@ stack this is are those of `analyzer.pool` (vLLM 0.32 `v1/core/block_pool.py`):
   next request fills before it evicts anything (:795). In the stack these are holes: a new block is put on
   top and the topmost hole closes, so that nothing below it moves.
 
-Where the two part: vLLM keeps a second block of equal content apart (a prompt's last block is computed
-again even if it is there, and so is what is generated once more), and the first stays until it is evicted.
-Here a key has one block. With at most D such duplicates, a pool of C blocks hits no more than here at C and
-no less than here at C - D.
+- A block that is computed again although it is there (a prompt's last one, an answer given twice) is kept
+  twice: the earlier one stays where it is until it is evicted (:69).
+
+Where the two part: if such a block is hit, vLLM takes the one that had the content first, wherever it lies;
+here it is the later one, since which blocks a small pool still has twice is not the same for every size. With
+at most D duplicates, a pool of C blocks hits no more than here at C and no less than here at C - D.
 """
 
 from __future__ import annotations
@@ -109,8 +111,9 @@ class ReuseDistances:
     """
 
     def __init__(self) -> None:
-        self._runs = _Weights()  # newest last; a run's weight is its blocks and the holes above them
+        self._runs = _Weights()  # newest last; a run's weight is all that it has in the stack
         self._holes = [0]  # by run
+        self._above = [0]  # by run: what of its weight lies above its blocks: holes, and their duplicates
         self._with_holes: list[int] = []  # negative, so that the heap's first is the newest
         self._run_of = np.full(1024, _NOWHERE, dtype=np.int32)  # by key
         self._starts, self._ends = array("q"), array("q")
@@ -127,7 +130,8 @@ class ReuseDistances:
         self._smallest = max(self._smallest, blocks)
         hits = self._take(keys, lookup_blocks)
         self._close_holes(blocks)
-        self._open_holes(self._new_run(blocks - len(keys)), blocks - len(keys))
+        without_content = blocks - len(keys)
+        self._open_holes(self._new_run(without_content), without_content)
         self._run_of[keys] = self._new_run(len(keys))
         return hits
 
@@ -152,12 +156,13 @@ class ReuseDistances:
             if first == end:
                 break
             run = int(runs[first])
-            depth = self._runs.after(run) + self._holes[run] + 1
-            looked_up = min(end, lookup_blocks) - first
-            if looked_up > 0:
+            depth = self._runs.after(run) + self._above[run] + 1
+            looked_up = max(0, min(end, lookup_blocks) - first)
+            if looked_up:
                 self._starts.append(depth)
                 self._ends.append(depth + looked_up)
-            self._open_holes(run, end - first)
+            self._above[run] += end - first
+            self._open_holes(run, looked_up)
         return min(found, lookup_blocks)
 
     def _open_holes(self, run: int, count: int) -> None:
@@ -171,6 +176,7 @@ class ReuseDistances:
             run = -self._with_holes[0]
             closed = min(count, self._holes[run])
             self._holes[run] -= closed
+            self._above[run] -= closed
             self._runs.lower(run, closed)
             count -= closed
             if not self._holes[run]:
@@ -178,6 +184,7 @@ class ReuseDistances:
 
     def _new_run(self, weight: int) -> int:
         self._holes.append(0)
+        self._above.append(0)
         return self._runs.append(weight)
 
     def _make_room(self, key: int) -> None:

@@ -26,7 +26,7 @@ _NULL_BLOCK = 1
 _ASSUMED = (
     "requests ran one after the other, in the order of their start",
     "this capture alone, on a server that had nothing cached before it",
-    "every layer attends to the whole prompt, and equal blocks are kept once",
+    "every layer attends to the whole prompt, and no drafter takes the last block of a hit",
 )
 
 
