@@ -181,6 +181,12 @@ def run(
     help="KV blocks of the server's pool. Default: as the server said.",
 )
 @click.option(
+    "--pool-sweep",
+    is_flag=True,
+    help="Show this capture's hit rate at other pool sizes too: half of today's, double, without limit, and"
+    " what a prompt that only appends would give. For servers with a pool of blocks.",
+)
+@click.option(
     "--format",
     "form",
     default="text",

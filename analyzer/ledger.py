@@ -35,8 +35,14 @@ def predict(
     engine: Engine, prompts: Iterable[Prompt], server: Server, adapters: frozenset[str]
 ) -> Mapping[str, int | None]:
     """Cached tokens predicted for each rendered prompt, by its name."""
-    requests = tuple(_request(prompt, adapters) for prompt in prompts if prompt.rendering is not None)
-    return engine.predict(Traffic(requests=requests), server)
+    return engine.predict(traffic_of(prompts, adapters), server)
+
+
+def traffic_of(prompts: Iterable[Prompt], adapters: frozenset[str]) -> Traffic:
+    """What the cache saw of a capture."""
+    return Traffic(
+        requests=tuple(_request(prompt, adapters) for prompt in prompts if prompt.rendering is not None)
+    )
 
 
 def verdict(predicted: int | None, reported: int | None) -> CacheVerdict | None:

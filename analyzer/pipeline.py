@@ -13,17 +13,19 @@ from analyzer.blocks import common_prefix
 from analyzer.calibration import calibrate
 from analyzer.core import TokenIds
 from analyzer.divergences import DivergenceFinder, Pair, PromptKey
+from analyzer.engines import Engine
 from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import AUTO as AUTO_ENGINE
-from analyzer.ledger import engine_of, predict
+from analyzer.ledger import engine_of, predict, traffic_of
 from analyzer.lineage import Lineage
 from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job, unexpected
 from analyzer.rendering import AUTO, prepare
-from analyzer.report import Report, Turn
+from analyzer.report import PoolSweep, Report, Server, Turn
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
+from analyzer.sweeping import no_sweep, sweep_pool
 from analyzer.tokens import TokenizerError, start_loading
 from analyzer.turns import Placed, Relation, make_turn, summarise
 from store.db import Capture
@@ -47,6 +49,7 @@ class Options:
     server: str | None = None
     engine: str = AUTO_ENGINE
     explain: bool = True
+    pool_sweep: bool = False
 
 
 def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
@@ -66,12 +69,13 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         block_size=options.block_size,
         pool_blocks=options.pool_blocks,
         tokenizer=reader.tokenizer,
-        engine=engine.name,
+        engine=engine,
     )
     placed = _place_all(capture, reader, server.block_size, progress, explain=options.explain)
     adapters = profile.adapters | set(settings.lora_modules)
     predicted = predict(engine, (item.prompt for item in placed), server, adapters)
     rows = [make_turn(item, server.block_size, predicted.get(item.prompt.name)) for item in placed]
+    swept, refused = _sweep(engine, placed, server, adapters) if options.pool_sweep else (None, None)
     turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
     return Report(
         exchanges=len({turn.id for turn in turns}),
@@ -79,8 +83,19 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         server=server,
         summary=summarise(turns),
         turns=turns,
-        problems=tuple(_problems(turns, missing, reader.server)),
+        problems=(*_problems(turns, missing, reader.server), *([refused] if refused else [])),
+        pool_sweep=swept,
     )
+
+
+def _sweep(
+    engine: Engine, placed: list[Placed], server: Server, adapters: frozenset[str]
+) -> tuple[PoolSweep | None, str | None]:
+    """The hits at other pool sizes, or why there are none."""
+    if refused := no_sweep(engine):
+        return None, refused
+    parents = {item.prompt.name: item.relation.parent_tokens for item in placed if item.relation}
+    return sweep_pool(traffic_of((item.prompt for item in placed), adapters), server, parents), None
 
 
 def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ One reader for all dialects: their spellings are a table here. Texts and tool ca
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from analyzer.core import TOKEN_ID_LIMIT, Outcome, Reply, Usage
@@ -111,7 +111,7 @@ def _outcome(exchange: Exchange, *, at_end: bool, error: str | None) -> Outcome:
     return "done" if at_end else "eof"
 
 
-def _usage(objects: Iterable[Mapping[str, Any]]) -> Usage:
+def _usage(objects: Sequence[Mapping[str, Any]]) -> Usage:
     """The last usage that is not null: earlier ones are zeros or running counts.
 
     Anthropic's stream splits it: `message_start` has the input, `message_delta` the final counts.
@@ -122,7 +122,25 @@ def _usage(objects: Iterable[Mapping[str, Any]]) -> Usage:
             usage = holder.get("usage") if isinstance(holder, Mapping) else None
             if isinstance(usage, Mapping):
                 merged |= {key: value for key, value in usage.items() if value is not None}
-    return read_usage(merged)
+    said = read_usage(merged)
+    timed = [timings for item in objects if isinstance(timings := item.get("timings"), Mapping)]
+    return _completed(said, timed[-1]) if timed else said
+
+
+def _completed(usage: Usage, timings: Mapping[str, Any]) -> Usage:
+    """A usage with what only llama.cpp's `timings` say; a stream that nobody asked for usage has no other.
+
+    `prompt_n` leaves out what came from the cache (llama.cpp tools/server/README.md, `timings`).
+    """
+    cached, computed, generated = (
+        _first_count(timings, (key,)) for key in ("cache_n", "prompt_n", "predicted_n")
+    )
+    prompt = None if cached is None or computed is None else cached + computed
+    return Usage(
+        prompt_tokens=prompt if usage.prompt_tokens is None else usage.prompt_tokens,
+        cached_tokens=cached if usage.cached_tokens is None else usage.cached_tokens,
+        completion_tokens=generated if usage.completion_tokens is None else usage.completion_tokens,
+    )
 
 
 def _prompt_ids(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:

@@ -56,15 +56,20 @@ class Turn:
 class Server:
     """What is known of the server, and how.
 
-    `engine` names the kind of server whose rules predict; `assumed` what was not told and what was taken
-    instead.
+    `engine` names the kind of server whose rules predict, `engine_title` as its makers write it, and
+    `engine_exact` says whether the tests hold these rules against a running one. `slots` are the prompts a
+    server without a pool of blocks keeps. `assumed` is what was not told and what was taken instead, and what
+    the rules leave out.
     """
 
     engine: str
+    engine_title: str
+    engine_exact: bool
     version: str | None
     model: str | None
     block_size: int
     pool_blocks: int | None
+    slots: int | None
     max_model_len: int | None
     tokenizer: str | None
     tokenizer_backend: str | None
@@ -108,8 +113,40 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSize:
+    """What the capture hits in a pool of this size; both None where its largest request does not fit."""
+
+    pool_blocks: int
+    hit_tokens: int | None
+    hit_pct: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSweep:
+    """The capture's hits at several sizes of the pool, smallest first; percentages are of `prompt_tokens`.
+
+    `smallest_pool_blocks` is the size in which every request fits, `saturated_pool_blocks` the one beyond
+    which nothing is gained. `unlimited` is what a pool without limit gives, `append` what it would give if
+    every turn kept all of its parent's prompt. `assumed` is what all this rests on.
+    """
+
+    sizes: tuple[PoolSize, ...]
+    prompt_tokens: int
+    smallest_pool_blocks: int
+    saturated_pool_blocks: int
+    unlimited_hit_tokens: int
+    unlimited_hit_pct: float | None
+    append_hit_tokens: int
+    append_hit_pct: float | None
+    assumed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One capture, analysed: rows in the order in which their exchanges began."""
+    """One capture, analysed: rows in the order in which their exchanges began.
+
+    `pool_sweep` is None where nobody asked for it, or the server has no pool of blocks.
+    """
 
     exchanges: int
     redaction: str
@@ -117,3 +154,4 @@ class Report:
     summary: Summary
     turns: tuple[Turn, ...]
     problems: tuple[str, ...]
+    pool_sweep: PoolSweep | None = None

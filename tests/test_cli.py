@@ -297,3 +297,8 @@ def test_the_plug_ins_are_listed_with_their_purpose(what: str) -> None:
     lines = made.stdout.strip().split("\n")
     assert lines
     assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
+
+
+def test_the_engines_are_three() -> None:
+    names = [line.split()[0] for line in locality("list", "engines").stdout.strip().split("\n")]
+    assert names == ["llama_cpp", "sglang", "vllm"]

@@ -18,6 +18,8 @@ PURE = (
     "pool",
     "cache",
     "replay",
+    "pool_sweep",
+    "unknown_ids",
     "compare",
     "sse",
     "sourced",

@@ -5,14 +5,14 @@ An engine is given the traffic of a capture and predicts; how it stands to what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from analyzer.blocks import Namespace
 from analyzer.core import TokenIds
 from analyzer.report import Server
-from analyzer.servers import ServerProfile
+from analyzer.servers import EngineKind, ServerProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,25 @@ class Traffic:
     requests: tuple[CacheRequest, ...]
 
 
-class Engine(Protocol):
-    """One kind of server. `exact` says whether its rules are held against a running one in the tests."""
+def in_time(traffic: Traffic) -> Iterator[tuple[CacheRequest, bool]]:
+    """Each request twice, in order of time: at its start (True) and, where it was seen, its end (False).
 
-    name: str
-    exact: bool
+    At the same moment ends come first, so that what they free is there for whoever starts; but no end comes
+    before its own start.
+    """
+    moments: list[tuple[int, int, int]] = []
+    for number, request in enumerate(traffic.requests):
+        moments.append((request.started_ns, 1, number))
+        if request.ended_ns is not None:
+            at_once = request.ended_ns <= request.started_ns
+            moments.append((max(request.started_ns, request.ended_ns), 2 if at_once else 0, number))
+    moments.sort()
+    for _, order, number in moments:
+        yield traffic.requests[number], order == 1
+
+
+class Engine(EngineKind, Protocol):
+    """One kind of server, and how it reuses what it has computed."""
 
     def serves(self, profile: ServerProfile) -> bool:
         """Whether the server described itself as one of this kind."""

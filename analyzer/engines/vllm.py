@@ -20,7 +20,13 @@ class VllmEngine:
     """vLLM: chained blocks of tokens in one pool"""
 
     name = "vllm"
+    title = "vLLM"
     exact = True
+    block_pool = True
+    # vLLM's own default where no attention backend asks for more (vLLM 0.32 config/cache.py:72).
+    usual_block_size = 16
+    usual_slots: int | None = None
+    left_out: tuple[str, ...] = ()
 
     def serves(self, profile: ServerProfile) -> bool:
         """Whether the models listed are vLLM's own (vLLM 0.32 entrypoints/openai/models)."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analyzer.core import Divergence, Finding
-from analyzer.report import Report, Turn
+from analyzer.report import PoolSweep, Report, Turn
 
 SCHEMA = "locality-report/1"
 
@@ -34,10 +34,12 @@ def as_object(report: Report) -> dict[str, Any]:
         "capture": {"exchanges": report.exchanges, "redaction": report.redaction},
         "server": {
             "engine": server.engine,
+            "engine_exact": server.engine_exact,
             "version": server.version,
             "model": server.model,
             "block_size": server.block_size,
             "pool_blocks": server.pool_blocks,
+            "slots": server.slots,
             "max_model_len": server.max_model_len,
             "tokenizer": server.tokenizer,
             "tokenizer_backend": server.tokenizer_backend,
@@ -58,9 +60,29 @@ def as_object(report: Report) -> dict[str, Any]:
             "invalidated_blocks": summary.invalidated_blocks,
             "causes": [asdict(total) for total in summary.causes],
         },
+        **_pool_sweep(report.pool_sweep),
         "turns": [_turn(turn) for turn in report.turns],
         "problems": list(report.problems),
     }
+
+
+def _pool_sweep(sweep: PoolSweep | None) -> dict[str, Any]:
+    """The sizes, and beside them what they are to be seen against; null where nobody asked."""
+    if sweep is None:
+        return {"pool_sweep": None, "pool_sweep_against": None}
+    sizes = [
+        {"pool_blocks": size.pool_blocks, "hit_pct": size.hit_pct, "hit_tokens": size.hit_tokens}
+        for size in sweep.sizes
+    ]
+    against = {
+        "prompt_tokens": sweep.prompt_tokens,
+        "smallest_pool_blocks": sweep.smallest_pool_blocks,
+        "saturated_pool_blocks": sweep.saturated_pool_blocks,
+        "unlimited": {"hit_pct": sweep.unlimited_hit_pct, "hit_tokens": sweep.unlimited_hit_tokens},
+        "append": {"hit_pct": sweep.append_hit_pct, "hit_tokens": sweep.append_hit_tokens},
+        "assumed": list(sweep.assumed),
+    }
+    return {"pool_sweep": sizes, "pool_sweep_against": against}
 
 
 def _turn(turn: Turn) -> dict[str, Any]:

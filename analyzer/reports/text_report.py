@@ -6,14 +6,14 @@ Laid out with rich; colour only repeats what a word or sign says already.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from analyzer.core import Divergence
-from analyzer.report import Report, Summary, Turn
+from analyzer.report import PoolSweep, Report, Server, Summary, Turn
 from analyzer.reports._findings import finding_lines
 
 PLAIN_WIDTH = 120
@@ -52,10 +52,13 @@ class TextReport:
         for line in _opening(report):
             console.print(escape(line), soft_wrap=True)  # a line each, whoever reads them
         if report.turns:
-            console.print(_table(report.turns))
+            console.print(_table(report))
             console.print(_LEGEND, style="dim")
         for line in finding_lines(report):
             console.print(escape(line))
+        if report.pool_sweep:
+            console.print(_sweep_table(report.pool_sweep, report.server.pool_blocks))
+            console.print(escape(_sweep_story(report.pool_sweep, report.server.pool_blocks)))
         for line in _notes(report):
             console.print(escape(line))
         text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -67,10 +70,21 @@ def _opening(report: Report) -> Iterator[str]:
     held = f"{_counted(report.exchanges, 'exchange')}, {_counted(summary.conversations, 'conversation')}"
     yield f"{held}: {_reuse(summary)}"
     yield _calibration(summary)
-    version = f"vLLM {server.version}" if server.version else "server version not known"
-    yield (
-        f"{version}, model {_known(server.model)}, blocks of {server.block_size} tokens, "
-        f"pool of {_known(server.pool_blocks)} blocks"
+    version = f"{server.engine_title} {server.version}" if server.version else "server version not known"
+    yield f"{version}, model {_known(server.model)}, {_cache(server)}"
+
+
+def _cache(server: Server) -> str:
+    if server.slots is not None:
+        made_of = f"{_counted(server.slots, 'slot')}, blocks are single tokens"
+    elif server.block_size == 1:
+        made_of = f"pool of {_known(server.pool_blocks)} tokens, blocks are single tokens"
+    else:
+        made_of = f"blocks of {server.block_size} tokens, pool of {_known(server.pool_blocks)} blocks"
+    return (
+        made_of
+        if server.engine_exact
+        else f"{made_of}; hits predicted by {server.engine_title}'s rules, less exactly (≈)"
     )
 
 
@@ -105,7 +119,7 @@ def _calibration(summary: Summary) -> str:
     )
 
 
-def _table(turns: Iterable[Turn]) -> Table:
+def _table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, justify in (
         ("id", "right"),
@@ -113,12 +127,12 @@ def _table(turns: Iterable[Turn]) -> Table:
         ("tokens", "right"),
         ("reuse", "right"),
         ("lost", "right"),
-        ("cached", "right"),
+        ("cached" if report.server.engine_exact else "cached ≈", "right"),
         ("first divergence", "left"),
     ):
         last = heading == "first divergence"
         table.add_column(heading, justify=justify, no_wrap=not last, overflow="fold")  # type: ignore[arg-type]
-    for turn in turns:
+    for turn in report.turns:
         table.add_row(*(escape(_one_line(cell)) for cell in _cells(turn)))
     return table
 
@@ -182,9 +196,45 @@ def _shown(text: str) -> str:
     return '"' + text[:28].encode("unicode_escape").decode().encode("ascii", "replace").decode() + '"'
 
 
+def _sweep_table(sweep: PoolSweep, today: int | None) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("pool blocks", "hit tokens", "hit rate"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for size in sweep.sizes:
+        told = {
+            "today": size.pool_blocks == today,
+            "too small for the largest request": size.pool_blocks < sweep.smallest_pool_blocks,
+            "the largest request just fits": size.pool_blocks == sweep.smallest_pool_blocks,
+            "a larger pool gains nothing": size.pool_blocks == sweep.saturated_pool_blocks,
+        }
+        meaning = "; ".join(words for words, applies in told.items() if applies)
+        rate = f"{_known(size.hit_pct)} %"
+        table.add_row(str(size.pool_blocks), _known(size.hit_tokens), rate, meaning)
+    return table
+
+
+def _sweep_story(sweep: PoolSweep, today: int | None) -> str:
+    now = next((size.hit_pct for size in sweep.sizes if size.pool_blocks == today), None)
+    larger = _points(now, sweep.unlimited_hit_pct)
+    better = _points(sweep.unlimited_hit_pct, sweep.append_hit_pct)
+    return (
+        f"hit rate, of {_counted(sweep.prompt_tokens, 'prompt token')}: {_known(now)} % today · "
+        f"{_known(sweep.unlimited_hit_pct)} % in a pool without limit ({larger} by a larger pool, at most) · "
+        f"{_known(sweep.append_hit_pct)} % in one if every turn kept all of its parent's prompt "
+        f"({better} by better prompts, at most)"
+    )
+
+
+def _points(before: float | None, after: float | None) -> str:
+    return UNKNOWN if before is None or after is None else f"+{after - before:.1f} points"
+
+
 def _notes(report: Report) -> Iterator[str]:
     for assumption in report.server.assumed:
         yield f"assumed: {assumption}"
+    for assumption in report.pool_sweep.assumed if report.pool_sweep else ():
+        yield f"pool sizes assume: {assumption}"
     yield from report.problems
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from analyzer.engines.vllm import ENGINE as VLLM
 from analyzer.servers import ServerProfile, read_profile, settle
 from store.records import ServerFact
 
@@ -58,12 +59,12 @@ def test_answers_of_any_other_shape_are_not_known() -> None:
 
 
 def test_what_is_assumed_is_named() -> None:
-    server = settle(ServerProfile(), block_size=None, pool_blocks=None, tokenizer=None)
+    server = settle(ServerProfile(), block_size=None, pool_blocks=None, tokenizer=None, engine=VLLM)
     assert server.block_size == 16
     assert [item.split(" ")[0] for item in server.assumed] == ["block_size", "pool_blocks"]
 
 
 def test_the_users_word_comes_before_the_servers() -> None:
     told = ServerProfile(block_size=32, pool_blocks=160)
-    server = settle(told, block_size=64, pool_blocks=None, tokenizer=None)
+    server = settle(told, block_size=64, pool_blocks=None, tokenizer=None, engine=VLLM)
     assert (server.block_size, server.pool_blocks, server.assumed) == (64, 160, ())
