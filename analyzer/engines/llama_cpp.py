@@ -47,7 +47,7 @@ class LlamaCppEngine:
 
     def serves(self, profile: ServerProfile) -> bool:
         """Whether it names itself as owner (tools/server, /v1/models), or told of its slots."""
-        return profile.owner == "llamacpp" or profile.slots is not None
+        return profile.owner == "llamacpp" or (profile.owner is None and profile.slots is not None)
 
     def predict(self, traffic: Traffic, server: Server) -> dict[str, int | None]:
         """Cached tokens of each request; None where it was still waiting for a slot when it ended."""

@@ -110,7 +110,9 @@ def test_a_real_servers_small_pool_hits_the_same_within_a_hundredth() -> None:
 
 def test_a_block_computed_again_is_kept_twice() -> None:
     # The prompt is four whole blocks: the last is computed at each request, and each one stays.
-    traffic: list[Request] = [([prompt] * 8, [], 0, False) for prompt in (1, 1, 0, 1)]
+    prompt: Request = ([1] * 8, [], 0, False)
+    stranger: Request = ([0] * 8, [], 0, False)
+    traffic = [prompt, prompt, stranger, prompt]
     curve = swept(traffic, 2)[0].curve()
     for capacity in range(curve.smallest, 12):
         assert curve.hits(capacity) == simulated(traffic, 2, capacity)
