@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _SHARED = "messages"
@@ -17,11 +18,31 @@ _scan = json.JSONDecoder().raw_decode
 _blank = re.compile(r"[ \t\n\r]*").match
 
 
+class SharedMessage(dict[str, Any]):
+    """A message that several bodies may hold; `once` keeps with it what was made of it."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, message: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.made: dict[Any, Any] = {}
+
+
+def once[T](make: Callable[..., T], message: Mapping[str, Any], *arguments: Any) -> T:
+    """`make(message, *arguments)`, made only once of a message that bodies share; so it must not be changed."""
+    if type(message) is not SharedMessage:
+        return make(message, *arguments)
+    key = make, *arguments
+    if key not in message.made:
+        message.made[key] = make(message, *arguments)
+    return message.made[key]  # type: ignore[no-any-return]
+
+
 class SharedBodies:
     """Remembers messages by place in the list: the last 16 spellings of each, 32 M characters in all."""
 
     def __init__(self) -> None:
-        self._places: dict[int, list[tuple[str, Any]]] = {}
+        self._places: dict[int, list[tuple[str, SharedMessage]]] = {}
         self._chars = 0
 
     def loads(self, content: bytes) -> Any:
@@ -61,28 +82,33 @@ class SharedBodies:
         items: list[Any] = []
         at = _after_blank(text, at + 1)
         while True:
-            if text[at] != "{":
-                raise ValueError("a message is an object")  # else its text would not end by itself
-            item, at = self._item(text, at, len(items))
+            for spelling, item in self._places.get(len(items), ()):
+                if text.startswith(spelling, at):
+                    at += len(spelling)
+                    break
+            else:
+                item, at = self._item(text, at, len(items))
             items.append(item)
-            at = _after_blank(text, at)
-            if text[at] == "]":
-                return items, at + 1
-            at = _after_blank(text, _expect(text, at, ","))
+            if text[at] != ",":
+                at = _after_blank(text, at)
+                if text[at] == "]":
+                    return items, at + 1
+            at = _expect(text, at, ",")
+            if text[at] != "{":
+                at = _after_blank(text, at)
 
-    def _item(self, text: str, at: int, place: int) -> tuple[Any, int]:
-        known = self._places.setdefault(place, [])
-        for spelling, item in known:
-            if text.startswith(spelling, at):
-                return item, at + len(spelling)
+    def _item(self, text: str, at: int, place: int) -> tuple[SharedMessage, int]:
+        if text[at] != "{":
+            raise ValueError("a message is an object")  # else its text would not end by itself
         item, end = _scan(text, at)
         if self._chars > _KEPT_CHARS:
-            self._places, self._chars = {place: (known := [])}, 0
-        known.insert(0, (text[at:end], item))
+            self._places, self._chars = {}, 0
+        known = self._places.setdefault(place, [])
+        known.insert(0, (text[at:end], shared := SharedMessage(item)))
         self._chars += end - at
         if len(known) > _ALTERNATIVES:
             self._chars -= len(known.pop()[0])
-        return item, end
+        return shared, end
 
 
 def _after_blank(text: str, at: int) -> int:
