@@ -10,7 +10,7 @@ from typing import Any
 
 from analyzer.chat_requests import declared_calls, dump_tool, template_kwargs
 from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
-from analyzer.shared_json import SharedMessage, once
+from analyzer.shared_json import once, shared_like
 
 _TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal", "thinking", "tool_reference")
@@ -35,7 +35,7 @@ class ChatDialect:
                 dialect=self.name,
                 prompt_index=0,
                 messages=tuple(once(_declared, item) for item in messages),
-                tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
+                tools=None if tools is None else tuple(once(_dump_tool, item) for item in tools),
                 template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
                 reasoning_effort=body.get("reasoning_effort"),
                 add_generation_prompt=_flag(body, "add_generation_prompt", default=True),
@@ -50,7 +50,8 @@ class ChatDialect:
 
 def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     messages = body.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(item, Mapping) for item in messages):
+    # dict comes first: asking an abstract class takes long
+    if not isinstance(messages, list) or not all(isinstance(item, (dict, Mapping)) for item in messages):
         raise ValueError("the body has no list of messages")
     return messages
 
@@ -77,8 +78,7 @@ def _has_media(message: Mapping[str, Any]) -> bool:
 
 
 def _declared(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    declared = declared_calls(_with_reasoning(message))
-    return SharedMessage(declared) if isinstance(message, SharedMessage) else declared
+    return shared_like(message, declared_calls(_with_reasoning(message)))
 
 
 def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
