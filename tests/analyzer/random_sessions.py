@@ -103,7 +103,9 @@ class Session:
         return {"id": name, "type": "function", "function": {"name": "tool_0", "arguments": arguments}}
 
     def _edit(self) -> None:
-        self.dice.choice(self.messages)["content"] = self.text()
+        message = self.dice.choice(self.messages)
+        # As often as not by its last character alone, which a length or a beginning does not show.
+        message["content"] = self.dice.choice((self.text(), message["content"][:-1] + self.dice.choice("yz")))
 
     def _branch(self) -> None:
         users = [at for at, message in enumerate(self.messages) if message["role"] == "user"]
