@@ -60,7 +60,7 @@ def played(seed: int, paths: Sequence[str], *, calls: bool) -> Iterator[Turn]:
     dice = random.Random(seed)
     open_sessions = []
     for number in range(SESSIONS):
-        spelling = {"ensure_ascii": dice.random() < 0.5, "indent": dice.choice((None, None, 1))}
+        spelling: Json = {"ensure_ascii": dice.random() < 0.5, "indent": dice.choice((None, None, 1))}
         turns = Session(dice, calls=calls).turns(TURNS)
         open_sessions.append((paths[number % len(paths)], spelling, turns))
     while open_sessions:
@@ -136,12 +136,12 @@ def rendered_by_transformers(folder: Path, messages: list[Json], tools: list[Jso
     # vLLM gives a template both names of the reasoning field, transformers would copy one of them.
     chat = [m | ({"reasoning_content": m["reasoning"]} if "reasoning" in m else {}) for m in messages]
     with patch.object(chat_template_utils, "_alias_reasoning_fields", lambda given: given):
-        texts, _ = render_jinja_template(
+        made: Any = render_jinja_template(
             [chat],
-            tools=tools or None,
+            tools=[*tools] or None,
             chat_template=config["chat_template"],
             add_generation_prompt=True,
             bos_token=config.get("bos_token"),
         )
-    text: str = texts[0]
+    text: str = made[0][0]
     return text
