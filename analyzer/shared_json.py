@@ -34,10 +34,11 @@ def once[T](make: Callable[..., T], item: Mapping[str, Any], *arguments: Any) ->
     """`make(item, *arguments)`, made only once of an object that bodies share: it must not be changed."""
     if type(item) is not Shared:
         return make(item, *arguments)
-    key = make, *arguments
-    if key not in item.made:
-        item.made[key] = make(item, *arguments)
-    return item.made[key]  # type: ignore[no-any-return]
+    key = (make, *arguments) if arguments else make
+    made: T | None = item.made.get(key)
+    if made is None:
+        made = item.made[key] = make(item, *arguments)
+    return made
 
 
 def shared_like(item: Mapping[str, Any], made: Mapping[str, Any]) -> Mapping[str, Any]:
