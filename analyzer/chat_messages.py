@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from analyzer import sourced_json
 from analyzer.chat_requests import ordered
+from analyzer.shared_json import once
 from analyzer.sourced import join
 
 type ContentFormat = Literal["string", "openai"]
@@ -42,7 +43,7 @@ def parse_chat_messages(
 
     Raises ValueError for what the server would refuse.
     """
-    return [_parse(message, content_format) for message in messages]
+    return [once(_parse, message, content_format) for message in messages]
 
 
 def _parse(message: Mapping[str, Any], content_format: ContentFormat) -> dict[str, Any]:

@@ -36,6 +36,8 @@ TEMPLATE = FieldPlace(path="template", char=None)
 
 def common_chars(a: str, b: str, start: int = 0) -> int:
     """How many characters `a` and `b` share from the start, given that they share the first `start`."""
+    if b.startswith(a):  # the commonest case, in which nothing is cut out and copied
+        return len(a)
     end, step = min(len(a), len(b)), _FIRST_STEP
     low, high = start, min(start + step, end)
     while a.startswith(b[low:high], low):  # growing steps: texts that part early cost little

@@ -5,6 +5,7 @@ No rules of its own: `analyzer.cache` has the server's, `analyzer.blocks` the ke
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ import numpy as np
 from analyzer.blocks import NO_NAMESPACE, BlockKeys, BlockTable, Namespace, common_prefix
 from analyzer.cache import FullAttention, Hit, PrefixCache
 from analyzer.core import TokenIds
+
+_LATEST = 16
+_GLANCE_TOKENS = 16
 
 
 @dataclass(slots=True)
@@ -25,8 +29,8 @@ class _Prompt:
 class TokenCache:
     """A prefix cache that is given token ids, and keeps the keys of what it has seen.
 
-    Consecutive prompts of an agent mostly agree, so that each prompt's keys start from the previous
-    one's of the same namespace.
+    The prompts of an agent mostly agree, so that each prompt's keys start from those of the latest
+    prompts of the same namespace that shares most with it: several agents may take turns.
     """
 
     def __init__(
@@ -35,7 +39,7 @@ class TokenCache:
         self.table = BlockTable(block_size)
         self.cache = PrefixCache(block_size, capacity, policy)
         self._in_flight: dict[str, _Prompt] = {}
-        self._newest: dict[Namespace, _Prompt] = {}
+        self._latest: dict[Namespace, deque[_Prompt]] = {}
 
     def admit(
         self,
@@ -46,15 +50,15 @@ class TokenCache:
         skip_reading: bool = False,
     ) -> Hit | None:
         """See `PrefixCache.admit`."""
-        newest = self._newest.get(namespace)
-        if newest is None:
+        latest = self._latest.setdefault(namespace, deque(maxlen=_LATEST))
+        nearest, common = _nearest(latest, token_ids)
+        if nearest is None:
             keys = self.table.keys(token_ids, namespace)
         else:
-            common = common_prefix(newest.token_ids, token_ids)
-            keys = self.table.keys_after(newest.keys, common, token_ids, namespace)
+            keys = self.table.keys_after(nearest.keys, common, token_ids, namespace)
         prompt = _Prompt(token_ids, keys, namespace)
         hit = self.cache.admit(request_id, keys, len(token_ids), skip_reading=skip_reading)
-        self._newest[namespace] = prompt
+        latest.appendleft(prompt)
         if hit is not None:
             self._in_flight[request_id] = prompt
         return hit
@@ -76,6 +80,19 @@ class TokenCache:
         """See `PrefixCache.reset`."""
         self.cache.reset()
         self._in_flight.clear()
+
+
+def _nearest(latest: Iterable[_Prompt], token_ids: TokenIds) -> tuple[_Prompt | None, int]:
+    """The prompt that shares most with `token_ids`, newest first, and how many tokens it shares."""
+    nearest, common = None, 0
+    for prompt in latest:
+        # Most cannot share more than the newest: a glance behind what it shares says so.
+        glance = slice(common, common + _GLANCE_TOKENS)
+        if np.array_equal(prompt.token_ids[glance], token_ids[glance]):
+            found = common_prefix(prompt.token_ids, token_ids)
+            if found > common:
+                nearest, common = prompt, found
+    return nearest, common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

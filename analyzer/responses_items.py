@@ -61,7 +61,8 @@ def _filled(last: dict[str, Any] | None, slot: str, value: str) -> dict[str, Any
 
 def _with_call(last: dict[str, Any] | None, call: dict[str, Any]) -> dict[str, Any] | None:
     if last is not None:
-        last.setdefault("tool_calls", []).append(call)
+        # A new list: one that an item brought along is the body's own.
+        last["tool_calls"] = [*last.get("tool_calls", ()), call]
         return None
     return {"role": "assistant", "tool_calls": [call]}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from analyzer.chat_requests import declared_calls, dump_tool, template_kwargs
 from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
+from analyzer.shared_json import once, shared_like
 
 _TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal", "thinking", "tool_reference")
@@ -33,8 +34,8 @@ class ChatDialect:
             Conversation(
                 dialect=self.name,
                 prompt_index=0,
-                messages=tuple(declared_calls(_with_reasoning(item)) for item in messages),
-                tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
+                messages=tuple(once(_declared, item) for item in messages),
+                tools=None if tools is None else tuple(once(_dump_tool, item) for item in tools),
                 template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
                 reasoning_effort=body.get("reasoning_effort"),
                 add_generation_prompt=_flag(body, "add_generation_prompt", default=True),
@@ -49,7 +50,8 @@ class ChatDialect:
 
 def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     messages = body.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(item, Mapping) for item in messages):
+    # dict comes first: asking an abstract class takes long
+    if not isinstance(messages, list) or not all(isinstance(item, (dict, Mapping)) for item in messages):
         raise ValueError("the body has no list of messages")
     return messages
 
@@ -73,6 +75,10 @@ def _has_media(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return any(isinstance(part, Mapping) and part.get("type", "text") not in _TEXT_PARTS for part in parts)
+
+
+def _declared(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    return shared_like(message, declared_calls(_with_reasoning(message)))
 
 
 def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from analyzer import sourced_json
 from analyzer.anthropic_tools import chat_tools
 from analyzer.chat_requests import template_kwargs
 from analyzer.core import Conversation
+from analyzer.shared_json import once, shared_like
 from analyzer.sourced import concat, join
 from analyzer.sourced_repr import repr_of
 
@@ -50,7 +51,7 @@ class MessagesDialect:
             Conversation(
                 dialect=self.name,
                 prompt_index=0,
-                messages=(*leading, *(made for item in messages for made in _messages(item))),
+                messages=(*leading, *(made for item in messages for made in once(_converted, item))),
                 tools=tools,
                 # "none" unless the server finds that its template does not know it (serving.py:196-238).
                 template_kwargs=template_kwargs(body, "none" if disabled else effort),
@@ -97,6 +98,10 @@ def _blocks(content: Any) -> list[Mapping[str, Any]]:
 def _text(block: Mapping[str, Any], key: str = "text") -> str:
     text = block.get(key)
     return text if isinstance(text, str) else ""
+
+
+def _converted(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(shared_like(message, made) for made in _messages(message))
 
 
 def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
