@@ -102,7 +102,7 @@ class GroupedCache(PrefixCache):
         end = min(start + layout.batch_tokens, tokens)
         if not layout.aligned_prefill:
             return end
-        size = layout.alignment
+        size = layout.cut_tokens or min(group.block_size for group in layout.groups)
         if end < tokens and (end // size * size > start or size <= layout.batch_tokens):
             end = end // size * size
         drops = any(group.drops_last_block for group in layout.groups)

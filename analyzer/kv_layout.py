@@ -52,7 +52,8 @@ class KVLayout:
     prompt can be taken up again, None all of them, N also those at every N tokens. `batch_tokens`
     (`--max-num-batched-tokens`) is how much of a prompt one step computes. `steps_ahead` is 1 where a step
     is scheduled before the one before it has ended (`--async-scheduling`). `speculative_tokens` counts the
-    drafts a step checks. `mamba_align`: states are kept at block boundaries alone (`--mamba-cache-mode`).
+    drafts a step checks. `mamba_align`: states are kept at block boundaries alone (`--mamba-cache-mode`),
+    so that prompts are cut at multiples of `cut_tokens`, mostly the block.
     """
 
     groups: tuple[KVGroup, ...]
@@ -62,6 +63,7 @@ class KVLayout:
     steps_ahead: int = 0
     speculative_tokens: int = 0
     mamba_align: bool = True
+    cut_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if not self.groups:

@@ -52,6 +52,7 @@ def layouts(dice: random.Random) -> dict[str, Any]:
         "steps_ahead": dice.choice([0, 0, 1]),
         "speculative_tokens": drafts,
         "mamba_align": dice.random() < 0.8,
+        "cut_tokens": dice.choice([None, None, 4, 2 * steps]),
     }
 
 

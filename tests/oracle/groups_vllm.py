@@ -93,6 +93,8 @@ def scheduler_for(model: str, layout: dict[str, Any], num_gpu_blocks: int) -> An
         hash_block_size=hash_size,
         log_stats=False,
     )
+    # As a CPU's server sets it back when it has started (v1/engine/core.py:1311).
+    made.cache_config.block_size = layout["cut_tokens"] or made.cache_config.block_size
     return made, hash_size
 
 
