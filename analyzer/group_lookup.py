@@ -35,9 +35,7 @@ class _Alike:
     members: list[int]
 
 
-def find_hits(
-    pool: BlockPool, layout: KVLayout, keys: Sequence[Sequence[int]], max_tokens: int
-) -> GroupHits:
+def find_hits(pool: BlockPool, layout: KVLayout, keys: Sequence[Sequence[int]], max_tokens: int) -> GroupHits:
     """The longest hit of at most `max_tokens`; `keys` are each group's own, from the first block on."""
     alike = _alike(layout)
     found: dict[int, tuple[list[list[int]], int]] = {}

@@ -7,6 +7,7 @@ the managers in vLLM 0.32 `v1/core/single_type_kv_cache_manager.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import override
 
 from analyzer.kv_layout import KVGroup, KVLayout
 from analyzer.pool import BlockPool
@@ -100,14 +101,17 @@ class SlidingTable(GroupTable):
 
     __slots__ = ()
 
+    @override
     def skipped(self, computed: int) -> int:
         assert self.group.window is not None
         return max(0, computed - self.group.window + 1) // self.group.block_size
 
+    @override
     def admission_need(self, pool: BlockPool, hits: Sequence[int], hit_tokens: int, tokens: int) -> int:
         most = self.layout.admission_blocks(self.group) * self.group.block_size
         return self.needed(pool, hits, hit_tokens, min(tokens, most))
 
+    @override
     def _kept(self, first: int, last: int, boundaries: Sequence[int]) -> Iterable[int]:
         # A drafter looks one block past the boundary (:1103).
         need, past = self.group.blocks_of_a_hit, int(self.group.drops_last_block)
@@ -115,7 +119,9 @@ class SlidingTable(GroupTable):
         every = (self.layout.alignment if interval is None else interval) // size
         if every and need >= every:
             return range(first, last)
-        kept = [at for at in range(first, last) if every and at >= past and (at - past) % every >= every - need]
+        kept = [
+            at for at in range(first, last) if every and at >= past and (at - past) % every >= every - need
+        ]
         if interval is None:
             return kept
         for boundary in boundaries:
@@ -129,12 +135,15 @@ class StateTable(GroupTable):
 
     __slots__ = ()
 
+    @override
     def skipped(self, computed: int) -> int:
         return max(0, computed - 1) // self.group.block_size
 
+    @override
     def _required(self, tokens: int) -> int:
         return -(-tokens // self.group.block_size) + self.layout.speculative_tokens
 
+    @override
     def _kept(self, first: int, last: int, boundaries: Sequence[int]) -> Iterable[int]:
         size, interval = self.group.block_size, self.layout.retention_interval
         if interval is None or (interval and interval <= size):
@@ -159,14 +168,17 @@ class AlignedStateTable(StateTable):
         self.allocated = False
         self.retired = 0
 
+    @override
     def needed(self, pool: BlockPool, hits: Sequence[int], hit_tokens: int, tokens: int) -> int:
         new = max(0, self._required(tokens) - len(hits))
         return min(new, 1 + self.layout.speculative_tokens) + _free(pool, hits)
 
+    @override
     def missing(self, tokens: int) -> int:
         most = 1 if self.allocated else 1 + self.layout.speculative_tokens
         return min(most, super().missing(tokens))
 
+    @override
     def allocate(self, pool: BlockPool, tokens: int) -> None:
         required, before = self._required(tokens), len(self.blocks)
         if required > before:
@@ -180,12 +192,14 @@ class AlignedStateTable(StateTable):
             self.blocks += pool.allocate(required - len(self.blocks))
         self.allocated = True
 
+    @override
     def drop(self, pool: BlockPool, computed: int) -> None:
         last = min(self.skipped(computed), len(self.blocks))
         if self.retired < last:
             self._give_back(pool, self.retired, last)
             self.retired = last
 
+    @override
     def release(self, pool: BlockPool) -> None:
         super().release(pool)
         self.allocated, self.retired = False, 0

@@ -13,7 +13,6 @@ from analyzer.cache import PrefixCache, Sequence
 from analyzer.group_lookup import GroupHits, find_hits
 from analyzer.group_tables import NO_BLOCK, GroupTable, table_for
 from analyzer.kv_layout import KVLayout
-from analyzer.pool import BlockPool
 
 
 class GroupedSequence(Sequence):
@@ -53,9 +52,7 @@ class GroupedCache(PrefixCache):
     def check_integrity(self) -> None:
         """Raise AssertionError unless pool and requests agree; costs time, meant for tests."""
         held = [table for sequence in self._running.values() for table in _tables(sequence)]
-        self.pool.check_integrity(
-            [[block for block in table.blocks if block != NO_BLOCK] for table in held]
-        )
+        self.pool.check_integrity([[block for block in table.blocks if block != NO_BLOCK] for table in held])
         for table in held:
             assert table.cached <= max(len(table.blocks), len(table.keys))
         for sequence in self._preempted.values():

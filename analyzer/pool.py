@@ -69,6 +69,11 @@ class BlockPool:
         """How many blocks at least one running request holds."""
         return self._fresh - len(self._contentless) - len(self._evictable)
 
+    @property
+    def filled(self) -> int:
+        """How many blocks hold content that can be found, in use or not."""
+        return sum(key != NO_KEY for key in self._key_of)
+
     def find(self, keys: Sequence[int]) -> list[int]:
         """The blocks of the longest run of present `keys` from the start.
 

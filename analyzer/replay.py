@@ -31,9 +31,7 @@ class TokenCache:
     one's of the same namespace. `block_size` is that of the keys: a layout's `hash_block_size`, if given.
     """
 
-    def __init__(
-        self, block_size: int, capacity: int | None = None, layout: KVLayout | None = None
-    ) -> None:
+    def __init__(self, block_size: int, capacity: int | None = None, layout: KVLayout | None = None) -> None:
         self.table = BlockTable(block_size)
         self.cache = cache_for(layout or full_attention(block_size), capacity)
         if self.cache.block_size != block_size:

@@ -1,12 +1,14 @@
 """Made-up layouts and requests for the cache's group rules, small enough to be kept in a file.
 
 Token ids are written as runs `[first, count]` of consecutive numbers. Read by vLLM's Python as well as the
-project's, so that it imports neither.
+project's, so that it imports neither. `python -m tests.group_traffic FIRST LAST` prints a case a seed.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import sys
 from typing import Any
 
 Runs = list[list[int]]
@@ -21,9 +23,9 @@ def layouts(dice: random.Random) -> dict[str, Any]:
     """A layout as `KVLayout` takes it, of one of the shapes that models have."""
     size = dice.choice([4, 16, 32])
     window = dice.choice([size, size + 1, 2 * size, 3 * size + 5, 8 * size, 100])
-    full = {"kind": "full", "block_size": size, "window": None}
-    sliding = {"kind": "sliding", "block_size": size, "window": window}
-    mamba = {"kind": "mamba", "block_size": size, "window": None}
+    full: dict[str, Any] = {"kind": "full", "block_size": size, "window": None}
+    sliding: dict[str, Any] = {"kind": "sliding", "block_size": size, "window": window}
+    mamba: dict[str, Any] = {"kind": "mamba", "block_size": size, "window": None}
     shapes = [
         [sliding] * dice.randint(1, 5) + [full],
         [full] + [sliding] * dice.randint(1, 3),
@@ -42,7 +44,8 @@ def layouts(dice: random.Random) -> dict[str, Any]:
     drops = dice.choice(["none"] if mixed else ["none", "none", "all", "full"])
     for group in groups:
         group["drops_last_block"] = drops == "all" or (drops == "full" and group["kind"] == "full")
-    drafts = dice.choice([0, 1, 3]) if drops != "none" and any(group["kind"] == "mamba" for group in groups) else 0
+    states = any(group["kind"] == "mamba" for group in groups)
+    drafts = dice.choice([0, 1, 3]) if drops != "none" and states else 0
     steps = max(group["block_size"] for group in groups)
     sparse = any(group["kind"] != "full" for group in groups)
     return {
@@ -102,3 +105,8 @@ def case(seed: int) -> dict[str, Any]:
         "num_gpu_blocks": blocks,
         "requests": requests(dice, 40, longest),
     }
+
+
+if __name__ == "__main__":
+    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
+        print(json.dumps(case(seed), separators=(",", ":")))

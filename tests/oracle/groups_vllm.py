@@ -1,16 +1,20 @@
 """Asks vLLM's own scheduler, without a model or a server, for the cache hits of made-up traffic.
 
-Run by vLLM's Python, which has nothing of this project: it reads layouts and requests on standard input as
-`tests/group_traffic.py` writes them, one JSON object a line, and answers each with the tokens cached, one
-number a request, and the pool's free blocks after each.
+Run by vLLM's Python, which has nothing of this project. It reads layouts and requests as
+`tests/group_traffic.py` writes them, one JSON object a line, and adds to each the tokens cached (`cached`)
+and the blocks that hold content afterwards (`contents`), one number a request. MODEL is the folder of any
+model's config.json and tokenizer: nothing of it is loaded.
 
-    .venv-vllm/bin/python -m tests.oracle.groups_vllm MODEL_FOLDER < traffic.jsonl > answers.jsonl
+    python -m tests.group_traffic FIRST LAST > traffic.jsonl    # seeds
+    .venv-vllm/bin/python -m tests.oracle.groups_vllm MODEL < traffic.jsonl > answers.jsonl
+    python -m tests.oracle.compare_groups answers.jsonl
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,8 +68,8 @@ def groups_of(layout: dict[str, Any]) -> list[KVCacheGroupSpec]:
     return made
 
 
-def scheduler_for(model: str, layout: dict[str, Any], num_gpu_blocks: int) -> Any:
-    """A scheduler whose model has this layout."""
+def scheduler_for(model: str, layout: dict[str, Any], num_gpu_blocks: int) -> tuple[Any, int]:
+    """A scheduler whose model has this layout, and the tokens a block hash."""
     config = EngineArgs(model=model, max_model_len=16384, enable_prefix_caching=True).create_engine_config()
     groups = groups_of(layout)
     config.scheduler_config.max_num_batched_tokens = layout["batch_tokens"]
@@ -126,7 +130,7 @@ def run(scheduler: Any, hash_size: int, number: int, row: dict[str, Any]) -> int
         cache_salt=row.get("salt"),
     )
     scheduler.add_request(request)
-    left, cached, waiting = list(generated), None, []
+    left, cached, waiting = list(generated), None, deque[tuple[Any, list[int]]]()
     for _ in range(100000):
         output = scheduler.schedule()
         if cached is None and output.scheduled_new_reqs:
@@ -136,7 +140,7 @@ def run(scheduler: Any, hash_size: int, number: int, row: dict[str, Any]) -> int
             waiting.append((output, [left.pop(0)] if done else []))
         ahead = 1 if isinstance(scheduler, AsyncScheduler) and output.num_scheduled_tokens else 0
         if len(waiting) > ahead:
-            settled, sampled = waiting.pop(0)
+            settled, sampled = waiting.popleft()
             scheduler.update_from_output(
                 settled, ModelRunnerOutput([str(number)], {str(number): 0}, [sampled] if sampled else [[]])
             )
@@ -152,16 +156,12 @@ def main() -> None:
     for line in sys.stdin:
         case = json.loads(line)
         scheduler, hash_size = scheduler_for(model, case["layout"], case["num_gpu_blocks"])
-        cached, free = [], []
+        cached, contents = [], []
         for number, row in enumerate(case["requests"]):
             cached.append(run(scheduler, hash_size, number, row))
-            free.append(held_in_order(scheduler.kv_cache_manager.block_pool))
-        print(json.dumps({"cached": cached, "contents": free}), flush=True)
-
-
-def held_in_order(pool: Any) -> int:
-    """How many free blocks hold content."""
-    return sum(1 for block in pool.blocks if block.block_hash is not None)
+            pool = scheduler.kv_cache_manager.block_pool
+            contents.append(sum(block.block_hash is not None for block in pool.blocks))
+        print(json.dumps({**case, "cached": cached, "contents": contents}), flush=True)
 
 
 if __name__ == "__main__":
