@@ -37,7 +37,7 @@ def read_layout(
         groups=groups,
         caching=_caching(labels, settings),
         retention_interval=_retention(labels, settings),
-        batch_tokens=settings.max_num_batched_tokens or DEFAULT_BATCH_TOKENS,
+        batch_tokens=_batch_tokens(settings),
         steps_ahead=int(bool(settings.async_scheduling)),
         speculative_tokens=drafts if any(layer.kind == "mamba" for layer in layers) else 0,
         mamba_align=(settings.mamba_cache_mode or labels.get("mamba_cache_mode")) != "all",
@@ -115,6 +115,13 @@ def _retention(labels: Mapping[str, str], settings: ServerSettings) -> int | Non
     if said is None:
         return settings.prefix_cache_retention_interval
     return int(said) if said.isdigit() else None
+
+
+def _batch_tokens(settings: ServerSettings) -> int:
+    said = settings.max_num_batched_tokens or DEFAULT_BATCH_TOKENS
+    if settings.enable_chunked_prefill is False:
+        return max(said, settings.max_model_len or 0)  # a prompt is one step (arg_utils.py:3140)
+    return said
 
 
 def _on_the_cpu(labels: Mapping[str, str], settings: ServerSettings) -> bool:

@@ -47,6 +47,7 @@ class ServerSettings:
     mamba_cache_mode: str | None = None
     disable_hybrid_kv_cache_manager: bool = False
     max_num_batched_tokens: int | None = None
+    enable_chunked_prefill: bool | None = None
     async_scheduling: bool | None = None
     speculative_config: Mapping[str, Any] | None = None
     enable_lora: bool = False
@@ -212,6 +213,7 @@ _SWITCHES = (
     "enable_prefix_caching",
     "enable_lora",
     "disable_hybrid_kv_cache_manager",
+    "enable_chunked_prefill",
     "async_scheduling",
 )
 _SPECULATIVE = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}

@@ -139,6 +139,14 @@ def test_the_labels_of_the_running_server_come_before_its_start_line() -> None:
     assert (told.retention_interval, told.caching) == (None, True)
 
 
+def test_a_step_takes_what_the_start_line_allows() -> None:
+    # engine/arg_utils.py:3140
+    config = {**GEMMA3, "num_hidden_layers": 6}
+    whole = parse_settings("vllm serve m --max-model-len 32k --no-enable-chunked-prefill --async-scheduling")
+    assert (layout(config).batch_tokens, layout(config).steps_ahead) == (8192, 0)
+    assert (layout(config, whole).batch_tokens, layout(config, whole).steps_ahead) == (32000, 1)
+
+
 def test_a_server_on_the_cpu_that_chose_its_block_size_cuts_prompts_at_128() -> None:
     # platforms/cpu.py:293, v1/engine/core.py:1311
     config = {"model_type": "qwen3_next", "num_hidden_layers": 4}
