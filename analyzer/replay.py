@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from analyzer.blocks import NO_NAMESPACE, BlockKeys, BlockTable, Namespace, common_prefix
-from analyzer.cache import FullAttention, Hit, PrefixCache
+from analyzer.cache import Hit
 from analyzer.core import TokenIds
+from analyzer.grouped_cache import cache_for
+from analyzer.kv_layout import KVLayout, full_attention
 
 _LATEST = 16
 _GLANCE_TOKENS = 16
@@ -30,14 +32,15 @@ class TokenCache:
     """A prefix cache that is given token ids, and keeps the keys of what it has seen.
 
     The prompts of an agent mostly agree, so that each prompt's keys start from those of the latest
-    prompts of the same namespace that shares most with it: several agents may take turns.
+    prompts of the same namespace that shares most with it: several agents may take turns. `block_size` is
+    that of the keys: a layout's `hash_block_size`, if given.
     """
 
-    def __init__(
-        self, block_size: int, capacity: int | None = None, policy: FullAttention | None = None
-    ) -> None:
+    def __init__(self, block_size: int, capacity: int | None = None, layout: KVLayout | None = None) -> None:
         self.table = BlockTable(block_size)
-        self.cache = PrefixCache(block_size, capacity, policy)
+        self.cache = cache_for(layout or full_attention(block_size), capacity)
+        if self.cache.block_size != block_size:
+            raise ValueError(f"keys of {block_size} tokens for a layout of {self.cache.block_size}")
         self._in_flight: dict[str, _Prompt] = {}
         self._latest: dict[Namespace, deque[_Prompt]] = {}
 

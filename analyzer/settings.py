@@ -43,6 +43,12 @@ class ServerSettings:
     num_gpu_blocks_override: int | None = None
     enable_prefix_caching: bool | None = None
     prefix_cache_retention_interval: int | None = 0
+    prefix_match_unit: int | None = None
+    mamba_cache_mode: str | None = None
+    disable_hybrid_kv_cache_manager: bool = False
+    max_num_batched_tokens: int | None = None
+    enable_chunked_prefill: bool | None = None
+    async_scheduling: bool | None = None
     speculative_config: Mapping[str, Any] | None = None
     enable_lora: bool = False
     lora_modules: tuple[str, ...] = ()
@@ -206,6 +212,9 @@ _SWITCHES = (
     "trust_request_chat_template",
     "enable_prefix_caching",
     "enable_lora",
+    "disable_hybrid_kv_cache_manager",
+    "enable_chunked_prefill",
+    "async_scheduling",
 )
 _SPECULATIVE = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
 _READERS: dict[str, Callable[[Flag], Any]] = {
@@ -220,6 +229,9 @@ _READERS: dict[str, Callable[[Flag], Any]] = {
     "block_size": _whole,
     "num_gpu_blocks_override": _whole,
     "prefix_cache_retention_interval": _whole,
+    "prefix_match_unit": _whole,
+    "mamba_cache_mode": _text,
+    "max_num_batched_tokens": _whole,
     "speculative_config": _mapping,
     "lora_modules": _adapters,
 }

@@ -108,5 +108,15 @@ SETUPS = {
 }
 PLAIN = ("qwen3", "gemma3", "llama3_1", "deepseek_v4", "gpt-oss")
 
+CACHED = {
+    "sliding window": Setup(
+        tokenizer="gemma3",
+        model="gemma3-window",
+        flags=("--max-model-len", "8192", "--block-size", "32"),
+    ),
+    "hybrid": Setup(tokenizer="qwen3", model="qwen3-next", flags=("--max-model-len", "16384")),
+}
+"""Servers of other attention than full: for their cache alone, no case of the corpus is sent to them."""
+
 ALSO = {"deepseek_v4": "deepseek_v32"}
 """A case for the one is for the other too. V3.2 is rendered with V3's tokenizer, the nearest at hand."""

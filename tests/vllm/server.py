@@ -19,10 +19,13 @@ from tests.corpus.setups import MODELS, ROOT, Setup
 
 SECONDS_TO_START = 300
 SECONDS_TO_STOP = 40
-SERVE = (
-    *("--max-model-len", "32768", "--enforce-eager", "--block-size", "32", "--enable-prefix-caching"),
-    *("--enable-prompt-tokens-details", "--enable-scale-out"),
+REVEALING = (
+    "--enforce-eager",
+    "--enable-prefix-caching",
+    "--enable-prompt-tokens-details",
+    "--enable-scale-out",
 )
+SERVE = ("--max-model-len", "32768", "--block-size", "32")
 
 
 @contextmanager
@@ -33,9 +36,9 @@ def rendering(setup: Setup, vllm: Path, port: int, log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(setup: Setup, vllm: Path, port: int, log: Path) -> Iterator[str]:
-    """The URL of a whole server with a block of 32 tokens; it needs the model's weights."""
-    with _running(["serve", *setup.arguments, *SERVE], vllm, port, log) as url:
+def serving(setup: Setup, vllm: Path, port: int, log: Path, sizes: tuple[str, ...] = SERVE) -> Iterator[str]:
+    """The URL of a whole server, with a block of 32 tokens by default; it needs the model's weights."""
+    with _running(["serve", *setup.arguments, *REVEALING, *sizes], vllm, port, log) as url:
         yield url
 
 
