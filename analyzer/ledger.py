@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from analyzer.core import CacheVerdict
+from analyzer.core import CacheVerdict, Generated
 from analyzer.engines import CacheRequest, Engine, Traffic
 from analyzer.prompts import Prompt
 from analyzer.registry import plugins
@@ -54,6 +54,7 @@ def _request(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
     exchange, rendering = prompt.source.exchange, prompt.rendering
     assert rendering is not None
     ended = None if exchange.duration_ns is None else exchange.started_at_ns + exchange.duration_ns
+    first, *others = prompt.generated or (Generated(),)
     return CacheRequest(
         key=prompt.name,
         started_ns=exchange.started_at_ns,
@@ -61,5 +62,8 @@ def _request(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
         token_ids=rendering.token_ids,
         namespace=prompt.source.request.namespace(adapters),
         skip_reading=prompt.source.request.skip_reading,
-        generated=prompt.generated,
+        generated=first.token_ids,
+        finish=first.finish,
+        others=tuple(others),
+        streams=prompt.source.request.streams,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analyzer.core import CacheVerdict, Divergence, Outcome, Verdict
+from analyzer.core import CacheVerdict, Divergence, GeneratedSource, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,9 @@ class Turn:
 
     `problem` says in one sentence why something about this row is missing or not to be trusted, or None.
     `conversation_rendering` is the worst `rendering` of its conversation: what its numbers rest on.
+    `generated_source` says where the ids of its answer come from, None where they are not known.
+    `residual` is what the difference between predicted and reported cached tokens is put down to
+    (`analyzer.residuals`), None where there is none.
     """
 
     id: int
@@ -49,6 +52,8 @@ class Turn:
     append: bool | None
     divergence: Divergence | None
     problem: str | None
+    generated_source: GeneratedSource | None = None
+    residual: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

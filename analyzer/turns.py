@@ -76,6 +76,7 @@ def make_turn(placed: Placed, block_size: int, predicted: int | None) -> Turn:
         append=relation.parting.append if relation else None,
         divergence=relation.parting.divergence if relation else None,
         problem=prompt.problem or (relation.parting.problem if relation else None),
+        generated_source=prompt.generated_source,
     )
 
 

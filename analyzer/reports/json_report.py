@@ -92,6 +92,8 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "predicted_cached_tokens": turn.predicted_cached_tokens,
         "reported_cached_tokens": turn.reported_cached_tokens,
         "cache": turn.cache,
+        "residual": turn.residual,
+        "generated_source": turn.generated_source,
         "append": turn.append,
         "divergence": None if turn.divergence is None else _divergence(turn.divergence),
         "problem": turn.problem,
