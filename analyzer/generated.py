@@ -8,6 +8,7 @@ counted but not in the text, may stay unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from analyzer.core import UNKNOWN_ID, Answer, Generated, TokenIds
@@ -23,6 +24,8 @@ MOST_GENERATED = 1 << 20
 
 _LOST = "\ufffd"
 """What a server sends for bytes that make no character, such as the first half of one at the end."""
+
+_RUN = re.compile(r"(.{1,24}?)\1{2,}", re.DOTALL)
 
 
 def generated_by(
@@ -95,6 +98,9 @@ def _settled(answer: Answer, found: Generated, counted: int | None, encode: Enco
         for candidate in (by_pieces, found):
             if candidate.source and len(candidate.token_ids) == counted:
                 return candidate
+        repeated = _repeated(answer, counted, encode) if len(found.token_ids) < counted else ()
+        if len(repeated) == counted:
+            return _retokenized(answer, repeated)
     # A stream sends each token as it comes, as far as it makes whole characters.
     known: list[int] = []
     for piece in pieces:
@@ -115,6 +121,25 @@ def _pieces(answer: Answer, encode: EncodeTexts | None) -> list[TokenIds]:
         return []
     lost = next((at for at, piece in enumerate(answer.pieces) if _LOST in piece), len(answer.pieces))
     return encode(answer.pieces[:lost])
+
+
+def _repeated(answer: Answer, counted: int, encode: EncodeTexts | None) -> tuple[int, ...]:
+    """The text of a model that says one token over and over, where the tokenizer would merge these."""
+    text = "".join(answer.pieces)
+    if encode is None or _LOST in text or answer.reasoning or answer.tool_calls or answer.stop_string:
+        return ()
+    times = counted - (answer.finish == "stop")
+    unit = text[: len(text) // times] if times else ""
+    if unit and unit * times == text and len(encode([unit])[0]) == 1:
+        return _ended(answer, encode([unit]) * times)
+    parts: list[TokenIds] = []
+    at = 0
+    for run in _RUN.finditer(text):
+        (unit_ids,) = encode([run[1]])
+        if len(unit_ids) == 1:
+            parts += [*encode([text[at : run.start()]]), *[unit_ids] * (len(run[0]) // len(run[1]))]
+            at = run.end()
+    return _ended(answer, [*parts, *encode([text[at:]])])
 
 
 def _ended(answer: Answer, parts: Sequence[TokenIds]) -> tuple[int, ...]:

@@ -155,11 +155,13 @@ class PromptReader:
     def _generated(self, exchange: Exchange, request: Request, reply: Reply) -> list[tuple[Generated, ...]]:
         """What was sampled to each prompt: the choices of a body of several stand one prompt after the other.
 
-        An answer that shares its text with the prompt (`echo`) is told from it by its count alone.
+        An answer that begins with its prompt (`echo`) is told from one that does not by its count alone.
         """
         asked, each = request.conversations, request.choices
         missing = len(asked) * each - len(reply.answers)
         answers = (*reply.answers, *[Answer()] * missing)[: len(asked) * each]
+        if request.holds_back:
+            answers = tuple(replace(answer, pieces=("".join(answer.pieces),)) for answer in answers)
         job = self.job(exchange, asked[0], reply)
         sampled = generated_by(
             answers,

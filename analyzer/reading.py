@@ -26,7 +26,8 @@ class Request:
     """A request body, read: its prompts, and what else in it matters for the cache.
 
     `truncates` says that the body asks for its head to be dropped where it is too long. `max_tokens` is
-    where each answer is cut off, `choices` how many are asked for to each prompt.
+    where each answer is cut off, `choices` how many are asked for to each prompt. `holds_back` says that
+    a stream comes some characters late, so that its pieces do not end where tokens do.
     `conversations` is empty where the body could not be read; `problem` then says why.
     """
 
@@ -38,6 +39,7 @@ class Request:
     streams: bool = False
     max_tokens: int | None = None
     choices: int = 1
+    holds_back: bool = False
     conversations: tuple[Conversation, ...] = ()
     problem: str | None = None
 
@@ -99,6 +101,7 @@ def _read(dialect: Dialect, body: Mapping[str, Any]) -> Request:
         streams=body.get("stream") is True,
         max_tokens=_max_tokens(dialect, body),
         choices=_choices(body),
+        holds_back=_holds_back(body),
         conversations=conversations,
         problem=problem,
     )
@@ -115,6 +118,14 @@ def _choices(body: Mapping[str, Any]) -> int:
     """`n` (protocol.py of chat and completions); what is no number of answers is one."""
     n = body.get("n")
     return n if type(n) is int and 1 <= n <= _MOST_CHOICES else 1
+
+
+def _holds_back(body: Mapping[str, Any]) -> bool:
+    """Whether a text to stop at may begin in one piece and end in the next (v1/engine/detokenizer.py)."""
+    stops = body.get("stop") or body.get("stop_sequences") or ()
+    return any(
+        isinstance(stop, str) and len(stop) > 1 for stop in (stops if isinstance(stops, list) else [stops])
+    )
 
 
 def _skips_reading(body: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ The rules are those of `analyzer.cache`; here a capture's requests become its ev
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from analyzer.core import UNKNOWN_ID, Finish, Generated
 from analyzer.engines import CacheRequest, Traffic
@@ -94,7 +95,16 @@ _AHEAD: dict[Finish | None, int] = {"length": 0, "stop": 1, "stop_string": 1, No
 def _answers(request: CacheRequest) -> tuple[Generated, ...]:
     ids = request.generated
     known = (UNKNOWN_ID,) * ids if isinstance(ids, int) else ids
-    return (Generated(token_ids=known, finish=request.finish), *request.others)
+    first = Generated(token_ids=known, finish=request.finish)
+    return tuple(map(_with_what_followed, (first, *request.others)))
+
+
+def _with_what_followed(answer: Generated) -> Generated:
+    """A text to stop at is found outside the engine (v1/engine/output_processor.py:768-820), which has
+    computed one more token by the time it is told. So it is with a client that left."""
+    if answer.finish in ("stop", "length") or not answer.token_ids:
+        return answer
+    return replace(answer, token_ids=(*answer.token_ids, UNKNOWN_ID))
 
 
 def _reporting(request: CacheRequest) -> str:

@@ -90,7 +90,9 @@ class Client:
             dialect = self.dice.choice(self.kinds)
             system = f"Talk {self.dice.randrange(4)}. " + self.text(40, random.Random(7))
             salt = self.dice.choice([None, None, None, "salt-a", "salt-b"])
-            self.talks.append(Talk(dialect, system, salt, tools=dialect == "chat" and self.dice.random() < 0.5))
+            self.talks.append(
+                Talk(dialect, system, salt, tools=dialect == "chat" and self.dice.random() < 0.5)
+            )
         return self.dice.choice(self.talks[-6:])
 
     def use_tool(self, talk: Talk) -> None:
@@ -98,7 +100,11 @@ class Client:
         arguments = json.dumps({"place": self.dice.choice(WORDS)})
         call = {"id": f"c{len(talk.messages)}", "type": "function"}
         call |= {"function": {"name": "look", "arguments": arguments}}
-        talk.messages[-1] = {"role": "assistant", "content": talk.messages[-1]["content"], "tool_calls": [call]}
+        talk.messages[-1] = {
+            "role": "assistant",
+            "content": talk.messages[-1]["content"],
+            "tool_calls": [call],
+        }
         talk.messages.append({"role": "tool", "tool_call_id": call["id"], "content": self.text(15)})
 
     def text(self, words: int, dice: random.Random | None = None) -> str:
@@ -140,7 +146,9 @@ class Client:
 
     def list_of_prompts(self) -> None:
         shared = self.text(60, random.Random(8))
-        prompts = [f"{shared} {self.text(self.dice.randrange(1, 40))}" for _ in range(self.dice.randrange(2, 5))]
+        prompts = [
+            f"{shared} {self.text(self.dice.randrange(1, 40))}" for _ in range(self.dice.randrange(2, 5))
+        ]
         body: dict[str, Any] = {"model": SERVED, "prompt": prompts, "n": self.dice.choice([1, 1, 2])}
         body |= {"max_tokens": self.dice.randrange(1, 40), "stream": self.dice.random() < 0.3}
         body["return_token_ids"] = self.dice.random() < 0.5
