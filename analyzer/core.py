@@ -25,6 +25,9 @@ type Outcome = Literal["done", "eof", "error_event", "reset", "client_gone", "st
 type Verdict = Literal["exact", "mismatch", "unchecked"]
 type CacheVerdict = Literal["exact", "server_less", "server_more", "not_reported"]
 
+type CountersVerdict = Literal["agree", "other_traffic", "differ"]
+"""How the server's counters stand to a capture; `other_traffic`: it looked up more than was captured."""
+
 type GeneratedSource = Literal["wire", "retokenized"]
 """Where the ids of an answer come from: the server sent them, or its text was tokenized again."""
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from analyzer.blocks import common_prefix
 from analyzer.calibration import calibrate
 from analyzer.core import TokenIds
+from analyzer.counters import engines_of, looks, restarts_ns
 from analyzer.divergences import DivergenceFinder, PromptKey
+from analyzer.evidence import Circumstances, reconcile, with_residuals
 from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import AUTO as AUTO_ENGINE
-from analyzer.ledger import engine_of, predict
+from analyzer.ledger import Prediction, engine_of, predict, traffic_of
 from analyzer.lineage import Lineage
 from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job, unexpected
@@ -65,17 +67,57 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     )
     placed = _place_all(capture, reader, server.block_size, progress)
     adapters = profile.adapters | set(settings.lora_modules)
-    predicted = predict(engine, (item.prompt for item in placed), server, adapters)
-    rows = [make_turn(item, server.block_size, predicted.get(item.prompt.name)) for item in placed]
-    turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
+    seen = looks(facts)
+    account = _Account()
+    prediction = account.take(
+        "cache hits are not predicted",
+        lambda: predict(
+            engine, traffic_of((item.prompt for item in placed), adapters, restarts_ns(seen)), server
+        ),
+        Prediction(),
+    )
+    rows = [account.row(item, server.block_size, prediction) for item in placed]
+    traits = {item.prompt.key: item.prompt.traits for item in placed}
+    turns = account.take("rows are not weighed", lambda: calibrate(rows, traits), tuple(rows))
+    counters = account.take(
+        "the server's counters are not compared", lambda: reconcile(seen, prediction, turns), None
+    )
+    server = replace(server, metrics=counters)
+    about = Circumstances(server=server, speculation=settings.drops_last_block, engines=engines_of(seen))
+    turns = account.take(
+        "residuals are not explained", lambda: with_residuals(turns, prediction, about), turns
+    )
     return Report(
         exchanges=len({turn.id for turn in turns}),
         redaction=capture.redaction,
         server=server,
         summary=summarise(turns),
         turns=turns,
-        problems=tuple(_problems(turns, missing, reader.server)),
+        problems=(*_problems(turns, missing, reader.server), *account.problems),
     )
+
+
+class _Account:
+    """Work on what is rendered already: an error that nobody foresaw is a sentence, and loses no report."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def take[T](self, what: str, work: Callable[[], T], otherwise: T) -> T:
+        try:
+            return work()
+        except Exception as error:
+            self.problems.append(f"{what}: {unexpected(error)}")
+            return otherwise
+
+    def row(self, placed: Placed, block_size: int, prediction: Prediction) -> Turn:
+        predicted = prediction.cached_tokens.get(placed.prompt.name)
+        try:
+            return make_turn(placed, block_size, predicted)
+        except Exception as error:
+            problem = f"not compared: {unexpected(error)}"
+            bare = replace(placed.prompt, rendering=None, verdict=None, problem=problem)
+            return make_turn(Placed(prompt=bare), block_size, None)
 
 
 def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:

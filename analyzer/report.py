@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analyzer.core import CacheVerdict, Divergence, GeneratedSource, Outcome, Verdict
+from analyzer.core import CacheVerdict, CountersVerdict, Divergence, GeneratedSource, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,31 @@ class Turn:
     generated_source: GeneratedSource | None = None
     residual: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Exchange id and prompt index as one word."""
+        return f"{self.id}.{self.prompt_index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """The server's own counters between the first and the last look at them, beside this capture's sums.
+
+    All are prompt tokens: looked up in the cache (`queries`) and found there (`hits`). `verdict` is None
+    where they cannot be compared: too few looks, a restart between them, or requests outside of them.
+    `cached_before` says whether the server had served anything before the first request of the capture.
+    """
+
+    looks: int
+    restarts: int
+    queries: int | None
+    hits: int | None
+    captured_queries: int | None
+    predicted_hits: int | None
+    reported_hits: int | None
+    verdict: CountersVerdict | None
+    cached_before: bool | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
@@ -73,6 +98,7 @@ class Server:
     tokenizer: str | None
     tokenizer_backend: str | None
     assumed: tuple[str, ...]
+    metrics: Counters | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ Fields may be added; none changes its meaning. A value that is not known is null
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,6 +42,7 @@ def as_object(report: Report) -> dict[str, Any]:
             "tokenizer": server.tokenizer,
             "tokenizer_backend": server.tokenizer_backend,
             "assumed": list(server.assumed),
+            "metrics": None if server.metrics is None else asdict(server.metrics),
         },
         "summary": {
             "conversations": summary.conversations,

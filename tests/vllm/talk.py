@@ -98,8 +98,8 @@ class Client:
     def use_tool(self, talk: Talk) -> None:
         """A call and its result, as if the answer before had asked for it."""
         arguments = json.dumps({"place": self.dice.choice(WORDS)})
-        call = {"id": f"c{len(talk.messages)}", "type": "function"}
-        call |= {"function": {"name": "look", "arguments": arguments}}
+        function = {"name": "look", "arguments": arguments}
+        call = {"id": f"c{len(talk.messages)}", "type": "function", "function": function}
         talk.messages[-1] = {
             "role": "assistant",
             "content": talk.messages[-1]["content"],
