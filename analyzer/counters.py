@@ -1,4 +1,4 @@
-"""The server's own counters, as the proxy kept them: what they count between two looks, and when they began anew.
+"""The server's own counters, as the proxy kept them: what they count between two looks, and when they began.
 
 Nothing is predicted here; the counters are vLLM 0.32's (v1/metrics/loggers.py:662-680, in tokens), and the
 moment of a start is prometheus_client's. A server that says neither is one of which nothing is known.

@@ -130,7 +130,7 @@ class _Case:
                 full_pool=self._full[at] if self._full is not None else None,
                 speculation=self._about.speculation,
                 several_engines=self._about.engines > 1,
-                cached_before=bool(metrics and metrics.cached_before),
+                cached_before=bool(metrics and metrics.cached_before) and self._new(at, high),
                 other_traffic=bool(metrics and metrics.verdict == "other_traffic"),
             )
         )
@@ -154,10 +154,15 @@ class _Case:
             unsure = self._turns[earlier.key].generated_source != "wire"
             prompt = len(earlier.token_ids)
             longest = max(map(len, _answers(earlier)))
-            if unsure and low >= prompt // size * size and high <= prompt + longest:
-                if common_prefix(earlier.token_ids, ids) >= prompt // size * size:
-                    return True
+            within = low >= prompt // size * size and high <= prompt + longest
+            if unsure and within and common_prefix(earlier.token_ids, ids) >= prompt // size * size:
+                return True
         return False
+
+    def _new(self, at: int, high: int) -> bool:
+        """Whether nothing that was sent earlier shares as much."""
+        ids = self._prediction.requests[at].token_ids
+        return all(common_prefix(earlier.token_ids, ids) < high for earlier in self._earlier(at))
 
     def _in_flight(self, at: int, high: int) -> bool:
         """Whether a request that was not over when this one began, or began before it was, shares the hit."""

@@ -32,8 +32,8 @@ class Evidence:
     """What is known about one request whose hit was predicted. Counts are tokens.
 
     `answer_ids`, `in_flight` and `namespace` say that such a thing covers the whole difference;
+    `cached_before` that the server had served others before, and nothing sent since shares as much;
     `full_pool` that more was written by then than the pool holds, None that its size is not known.
-    `several_engines`, `speculation`, `cached_before` and `other_traffic` are about the server.
     """
 
     predicted: int | None
@@ -70,14 +70,14 @@ def label(evidence: Evidence) -> str | None:
         return "engine.namespace"
     if evidence.answer_ids:
         return "engine.answer_ids"
-    if evidence.in_flight:
-        return "engine.in_flight"
     return _of_the_server(evidence, more=difference > 0)
 
 
 def _of_the_server(evidence: Evidence, *, more: bool) -> str:
     if more and evidence.cached_before:
         return "engine.cached_before"
+    if evidence.in_flight:
+        return "engine.in_flight"
     if evidence.several_engines:
         return "engine.other_replica"
     if more and evidence.other_traffic:

@@ -51,7 +51,7 @@ class ServerSettings:
 
     @property
     def drops_last_block(self) -> bool:
-        """Whether hits are a block shorter for speculative decoding's sake (config/speculative.py:1944-1952)."""
+        """Whether speculative decoding gives up a hit's last block (config/speculative.py:1944-1952)."""
         method = str((self.speculative_config or {}).get("method", "")).lower()
         return method.startswith(("eagle", "mtp", "dflash", "dspark")) or method.endswith("_mtp")
 

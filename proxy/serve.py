@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import tempfile
 import time
 from collections import deque
@@ -59,10 +58,11 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What one run of the proxy kept and lost, in exchanges."""
+    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said."""
 
     recorded: int
     lost: int
+    lost_facts: bool = False
 
 
 class _Console(logging.Handler):
@@ -126,7 +126,8 @@ class _Proxy:
                 await running
                 self.addon.stop()
                 await asyncio.to_thread(self.recorder.close)
-        return Counts(recorded=self.recorder.recorded, lost=self.recorder.lost)
+        recorder = self.recorder
+        return Counts(recorded=recorder.recorded, lost=recorder.lost, lost_facts=recorder.lost_facts)
 
     def _assemble(self, confdir: str) -> Master:
         http1.install()

@@ -1,7 +1,8 @@
-"""Decides when the upstream is asked about itself: never on a request's path, and only where it may have changed.
+"""Decides when the upstream is asked about itself: never on a request's path, and only where it may have
+changed.
 
-Asked are: all it says, at the start, when it first answers, and when it was started anew; its counters, at the
-start, at the end, and now and then while there is traffic. What is asked, and kept, is `proxy.probe`'s.
+Asked are: all it says, at the start, when it first answers, and when it was started anew; its counters, at
+the start, at the end, and now and then while there is traffic. What is asked, and kept, is `proxy.probe`'s.
 """
 
 from __future__ import annotations
