@@ -53,8 +53,8 @@ def _continuation(job: Job, message: Mapping[str, Any]) -> str | None:
 
 def _message(answer: Answer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": "".join(answer.pieces)}
-    if answer.reasoning:
-        message["reasoning"] = answer.reasoning
+    if answer.thoughts:
+        message["reasoning"] = "".join(answer.thoughts)
     if answer.tool_calls:
         message["tool_calls"] = [
             {"type": "function", "id": str(place), "function": _function(call.name, call.arguments)}

@@ -35,7 +35,8 @@ class _Draft:
 
     pieces: list[str] = field(default_factory=list)
     token_ids: list[int] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
+    token_texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
     calls: dict[object, list[str]] = field(default_factory=dict)
     finish: Finish | None = None
     stop_string: str | None = None
@@ -46,7 +47,7 @@ class _Draft:
 
     def think(self, text: Any) -> None:
         if isinstance(text, str) and text:
-            self.reasoning.append(text)
+            self.thoughts.append(text)
 
     def call(self, key: object, name: Any, arguments: Any) -> None:
         parts = self.calls.setdefault(key, ["", ""])
@@ -64,7 +65,8 @@ class _Draft:
         return Answer(
             pieces=tuple(self.pieces),
             token_ids=tuple(self.token_ids),
-            reasoning="".join(self.reasoning),
+            token_texts=tuple(self.token_texts),
+            thoughts=tuple(self.thoughts),
             tool_calls=calls,
             finish=self.finish,
             stop_string=self.stop_string,
@@ -109,6 +111,7 @@ def ids_of(value: Any) -> tuple[int, ...]:
 
 def _read_choice(choice: Mapping[str, Any], draft: _Draft) -> None:
     draft.token_ids += ids_of(choice.get("token_ids"))
+    draft.token_texts += _token_texts(choice.get("logprobs"))
     draft.say(choice.get("text"))
     for holder in (choice.get("message"), choice.get("delta")):
         if isinstance(holder, Mapping):
@@ -120,6 +123,16 @@ def _read_choice(choice: Mapping[str, Any], draft: _Draft) -> None:
                     key = call.get("index", place)
                     draft.call(str(key), function.get("name"), function.get("arguments"))
     draft.end(choice.get("finish_reason"), choice.get("stop_reason"))
+
+
+def _token_texts(logprobs: Any) -> list[str]:
+    """The tokens that were sampled, as completions name them (`tokens`) and as chat does (`content`)."""
+    if not isinstance(logprobs, Mapping):
+        return []
+    named = [entry.get("token") for entry in _mappings(logprobs.get("content"))]
+    listed = logprobs.get("tokens")
+    named += listed if isinstance(listed, list) else []
+    return [text if isinstance(text, str) else "" for text in named]
 
 
 def _read_anthropic(item: Mapping[str, Any], draft: _Draft) -> None:

@@ -72,13 +72,15 @@ class ToolCall:
 class Answer:
     """One choice of a response. `pieces` are its text as it came: one for each event of a stream.
 
-    `token_ids` are the sampled ids where the server sent them (`return_token_ids`), else empty. A server
-    that parses `reasoning` and `tool_calls` out of what the model wrote does not say what that was.
+    `token_ids` are the sampled ids where the server sent them (`return_token_ids`), `token_texts` their texts
+    (`logprobs`); both may be empty. A server that parses `thoughts` (reasoning, in pieces too) and
+    `tool_calls` out of what the model wrote does not say what that was.
     """
 
     pieces: tuple[str, ...] = ()
     token_ids: tuple[int, ...] = ()
-    reasoning: str = ""
+    token_texts: tuple[str, ...] = ()
+    thoughts: tuple[str, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish | None = None
     stop_string: str | None = None

@@ -9,7 +9,9 @@ counted but not in the text, may stay unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
 
 from analyzer.core import UNKNOWN_ID, Answer, Generated, TokenIds
 
@@ -25,6 +27,7 @@ MOST_GENERATED = 1 << 20
 _LOST = "\ufffd"
 """What a server sends for bytes that make no character, such as the first half of one at the end."""
 
+_NOTHING = np.empty(0, dtype=np.int32)
 _RUN = re.compile(r"(.{1,24}?)\1{2,}", re.DOTALL)
 
 
@@ -83,7 +86,7 @@ def _from_text(answer: Answer, encode: EncodeTexts | None, written: Written) -> 
     """The likeliest ids, not yet held against any count."""
     if encode is None:
         return Generated(finish=answer.finish)
-    if answer.reasoning or answer.tool_calls:
+    if answer.thoughts or answer.tool_calls:
         ids = written(answer)
         return _retokenized(answer, () if ids is None else tuple(ids.tolist()))
     text = "".join(answer.pieces) + (answer.stop_string or "")
@@ -92,42 +95,73 @@ def _from_text(answer: Answer, encode: EncodeTexts | None, written: Written) -> 
 
 def _settled(answer: Answer, found: Generated, counted: int | None, encode: EncodeTexts | None) -> Generated:
     """Ids that the count of this one answer bears out; else as many unknown tokens as it has."""
-    pieces = _pieces(answer, encode)
-    by_pieces = _retokenized(answer, _ended(answer, pieces))
-    if counted is not None:
-        for candidate in (by_pieces, found):
-            if candidate.source and len(candidate.token_ids) == counted:
-                return candidate
-        repeated = _repeated(answer, counted, encode) if len(found.token_ids) < counted else ()
-        if len(repeated) == counted:
-            return _retokenized(answer, repeated)
-    # A stream sends each token as it comes, as far as it makes whole characters.
-    known: list[int] = []
-    for piece in pieces:
-        if len(piece) != 1:
-            break
-        known += piece.tolist()
-    tokens = counted if counted is not None else max(len(by_pieces.token_ids), len(found.token_ids))
-    ids = (*known, *[UNKNOWN_ID] * (tokens - len(known)))[:tokens]
+    pieces = [] if encode is None else _pieces(answer, encode)
+    if counted is None:
+        by_pieces = _in_place(pieces)
+        tokens = max(len(_ended(answer, pieces)), len(found.token_ids))
+        return _filled(answer, by_pieces, tokens)
+    if encode is not None:
+        for ids in _candidates(answer, found, counted, encode):
+            if len(ids) == counted:
+                return _retokenized(answer, ids)
+    stopped = counted - (answer.finish == "stop")
+    # As many pieces as tokens: each is one, known or not. Fewer, with none of several tokens: some token
+    # has no text, and there is no knowing where.
+    if len(pieces) < stopped and all(len(piece) == 1 for piece in pieces):
+        return _filled(answer, (), counted)
+    return _filled(answer, _in_place(pieces), counted)
+
+
+def _candidates(
+    answer: Answer, found: Generated, counted: int, encode: EncodeTexts
+) -> Iterator[tuple[int, ...]]:
+    """Ways in which the answer may have been sampled, the surest first; the count decides."""
+    yield _by_token_texts(answer, encode)
+    yield _ended(answer, _pieces(answer, encode))
+    yield found.token_ids
+    text = "".join((*answer.thoughts, *answer.pieces))
+    if _LOST in text or answer.stop_string:
+        return
+    if answer.thoughts or answer.tool_calls:  # nothing may have been cut out, as where the end never came
+        arguments = "".join(call.arguments for call in answer.tool_calls)
+        yield _ended(answer, encode([text + arguments]))
+    elif len(found.token_ids) < counted:
+        yield _repeated(answer, text, counted, encode)
+
+
+def _by_token_texts(answer: Answer, encode: EncodeTexts) -> tuple[int, ...]:
+    """The tokens that logprobs name, where they make up the text; the stop token's text is not part of it."""
+    texts = answer.token_texts
+    text = "".join(answer.pieces)
+    if not texts or not any("".join(texts[: len(texts) - left]) == text for left in (0, 1)):
+        return ()
+    return _in_place(encode(texts))
+
+
+def _pieces(answer: Answer, encode: EncodeTexts) -> list[TokenIds]:
+    """The ids of each piece of a stream for itself, as a piece ends where a token ends."""
+    pieces = (*answer.thoughts, *answer.pieces)
+    if len(pieces) < 2 or answer.tool_calls or answer.stop_string:
+        return []
+    return [_NOTHING if _LOST in piece else ids for piece, ids in zip(pieces, encode(pieces), strict=True)]
+
+
+def _in_place(parts: Sequence[TokenIds]) -> tuple[int, ...]:
+    """One token for each part; unknown where the tokenizer makes it several, or none."""
+    return tuple(int(part[0]) if len(part) == 1 else UNKNOWN_ID for part in parts)
+
+
+def _filled(answer: Answer, known: tuple[int, ...], tokens: int) -> Generated:
+    """What is known from the beginning, then unknown tokens up to the number there were."""
+    if UNKNOWN_ID in known:
+        known = known[: known.index(UNKNOWN_ID)]
+    known = () if answer.thoughts else known[:tokens]  # the first tokens may have been cut out
+    ids = (*known, *[UNKNOWN_ID] * (tokens - len(known)))
     return Generated(token_ids=ids, source="retokenized" if known else None, finish=answer.finish)
 
 
-def _pieces(answer: Answer, encode: EncodeTexts | None) -> list[TokenIds]:
-    """The pieces of a stream, each for itself, as a piece ends where a token ends; before the first
-    that holds no text."""
-    if encode is None or len(answer.pieces) < 2:
-        return []
-    if answer.reasoning or answer.tool_calls or answer.stop_string:
-        return []
-    lost = next((at for at, piece in enumerate(answer.pieces) if _LOST in piece), len(answer.pieces))
-    return encode(answer.pieces[:lost])
-
-
-def _repeated(answer: Answer, counted: int, encode: EncodeTexts | None) -> tuple[int, ...]:
+def _repeated(answer: Answer, text: str, counted: int, encode: EncodeTexts) -> tuple[int, ...]:
     """The text of a model that says one token over and over, where the tokenizer would merge these."""
-    text = "".join(answer.pieces)
-    if encode is None or _LOST in text or answer.reasoning or answer.tool_calls or answer.stop_string:
-        return ()
     times = counted - (answer.finish == "stop")
     unit = text[: len(text) // times] if times else ""
     if unit and unit * times == text and len(encode([unit])[0]) == 1:
@@ -144,7 +178,7 @@ def _repeated(answer: Answer, counted: int, encode: EncodeTexts | None) -> tuple
 
 def _ended(answer: Answer, parts: Sequence[TokenIds]) -> tuple[int, ...]:
     ids = tuple(number for part in parts for number in part.tolist())
-    return (*ids, UNKNOWN_ID) if answer.finish == "stop" else ids
+    return (*ids, UNKNOWN_ID) if ids and answer.finish == "stop" else ids
 
 
 def _retokenized(answer: Answer, ids: tuple[int, ...]) -> Generated:

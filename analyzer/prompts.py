@@ -153,18 +153,14 @@ class PromptReader:
         ]
 
     def _generated(self, exchange: Exchange, request: Request, reply: Reply) -> list[tuple[Generated, ...]]:
-        """What was sampled to each prompt: the choices of a body of several stand one prompt after the other.
-
-        An answer that begins with its prompt (`echo`) is told from one that does not by its count alone.
-        """
+        """What was sampled to each prompt; the choices of a body of several stand prompt after prompt."""
         asked, each = request.conversations, request.choices
         missing = len(asked) * each - len(reply.answers)
         answers = (*reply.answers, *[Answer()] * missing)[: len(asked) * each]
-        if request.holds_back:
-            answers = tuple(replace(answer, pieces=("".join(answer.pieces),)) for answer in answers)
+        own = [_own(answer, request, asked[at // each]) for at, answer in enumerate(answers)]
         job = self.job(exchange, asked[0], reply)
         sampled = generated_by(
-            answers,
+            own,
             reply.usage.completion_tokens,
             self.tokenizer.encode_apart if self.tokenizer else None,
             limit=request.max_tokens,
@@ -217,6 +213,14 @@ class PromptReader:
             path=exchange.path,
             body=exchange.request.content,
         )
+
+
+def _own(answer: Answer, request: Request, conversation: Conversation) -> Answer:
+    """The answer without its echoed prompt, and in one piece where its pieces say nothing."""
+    echoed = (conversation.text or "") if request.echoes else ""
+    if not request.holds_back and not echoed:
+        return answer
+    return replace(answer, pieces=("".join(answer.pieces).removeprefix(echoed),), token_texts=())
 
 
 def _failed(exchange: Exchange, problem: str) -> Prompt:

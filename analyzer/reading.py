@@ -27,7 +27,8 @@ class Request:
 
     `truncates` says that the body asks for its head to be dropped where it is too long. `max_tokens` is
     where each answer is cut off, `choices` how many are asked for to each prompt. `holds_back` says that
-    a stream comes some characters late, so that its pieces do not end where tokens do.
+    a stream comes some characters late, so that its pieces do not end where tokens do; `echoes` that an
+    answer begins with its prompt.
     `conversations` is empty where the body could not be read; `problem` then says why.
     """
 
@@ -40,6 +41,7 @@ class Request:
     max_tokens: int | None = None
     choices: int = 1
     holds_back: bool = False
+    echoes: bool = False
     conversations: tuple[Conversation, ...] = ()
     problem: str | None = None
 
@@ -102,6 +104,7 @@ def _read(dialect: Dialect, body: Mapping[str, Any]) -> Request:
         max_tokens=_max_tokens(dialect, body),
         choices=_choices(body),
         holds_back=_holds_back(body),
+        echoes=bool(body.get("echo")),
         conversations=conversations,
         problem=problem,
     )

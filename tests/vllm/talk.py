@@ -66,6 +66,8 @@ class Client:
             self.post(PATHS["chat"], {"model": SERVED, "messages": [{"role": "user", "content": None}]})
         elif luck < 0.16 and "completions" in self.kinds:
             self.list_of_prompts()
+        elif luck < 0.20 and self.last is not None:
+            self.leave(*self.last)
         else:
             self.go_on()
 
@@ -129,6 +131,8 @@ class Client:
                 body["stop"] = ["e", "a"]
             if dice.random() < 0.05:
                 body["prompt_logprobs"] = 0
+            elif dice.random() < 0.1:
+                body["logprobs"] = 1 if talk.dialect == "completions" else True
         system = {"role": "system", "content": talk.system}
         if talk.dialect == "chat":
             body["messages"] = [system, *talk.messages]
@@ -153,6 +157,15 @@ class Client:
         body |= {"max_tokens": self.dice.randrange(1, 40), "stream": self.dice.random() < 0.3}
         body["return_token_ids"] = self.dice.random() < 0.5
         self.post(PATHS["completions"], body)
+
+    def leave(self, path: str, body: dict[str, Any]) -> None:
+        """Ask once more, as a stream, and hang up within the answer."""
+        target = urlsplit(self.url)
+        connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=300)
+        content = json.dumps(body | {"stream": True})
+        connection.request("POST", path, content, {"content-type": "application/json"})
+        connection.getresponse().read1(300)
+        connection.close()
 
     def post(self, path: str, body: dict[str, Any]) -> str:
         """The first answer's text."""
