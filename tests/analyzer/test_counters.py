@@ -58,6 +58,7 @@ def test_without_a_beginning_counters_that_fall_tell_a_restart() -> None:
 
 def test_the_counters_own_beginning_stands_in_for_the_processs() -> None:
     made = page(10, 1, 0, None)
-    line = b'\nvllm:prefix_cache_queries_created{engine="0"} 1.5\nvllm:prefix_cache_queries_created{engine="1"} 7.5'
+    created = b'\nvllm:prefix_cache_queries_created{engine="%d"} %.1f'
+    line = created % (0, 1.5) + created % (1, 7.5)
     (seen,) = looks([ServerFact(at_ns=0, path="/metrics", status=200, body=made.body + line)])
     assert seen.began_ns == 7_500_000_000

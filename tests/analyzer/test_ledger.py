@@ -50,7 +50,7 @@ class Session:
         stop_reason: str | None = None,
         **body: Any,
     ) -> None:
-        """One exchange of /v1/completions; every answer ended by its length where no `stop_reason` is given."""
+        """One exchange of /v1/completions; without a `stop_reason`, every answer ended by its length."""
         self.count += 1
         key, at = f"k{self.count}", float(self.count) if at is None else at
         sent = {"model": "m", "prompt": list(prompt), "n": len(answers) or 1, **body}

@@ -44,10 +44,14 @@ class Talk:
 
 
 class Client:
-    """Sends one request after another; `kinds` are the endpoints it talks to."""
+    """Sends one request after another.
 
-    def __init__(self, url: str, seed: object, *, kinds: tuple[str, ...] = tuple(PATHS)) -> None:
-        self.url, self.kinds = url, kinds
+    Clients with the same `shared` begin their prompts alike. With `sure`, what was sampled can be told from
+    every answer: its ids are asked for, and where an endpoint has none, the likeliest token is taken.
+    """
+
+    def __init__(self, url: str, seed: object, *, shared: object = 0, sure: bool = False) -> None:
+        self.url, self.shared, self.sure = url, shared, sure
         self.dice = random.Random(str(seed))
         self.talks: list[Talk] = []
         self.last: tuple[str, dict[str, Any]] | None = None
@@ -64,9 +68,9 @@ class Client:
             self.post(*self.last)
         elif luck < 0.11:
             self.post(PATHS["chat"], {"model": SERVED, "messages": [{"role": "user", "content": None}]})
-        elif luck < 0.16 and "completions" in self.kinds:
+        elif luck < 0.16:
             self.list_of_prompts()
-        elif luck < 0.20 and self.last is not None:
+        elif luck < 0.20 and self.last is not None and not self.sure:
             self.leave(*self.last)
         else:
             self.go_on()
@@ -89,8 +93,10 @@ class Client:
 
     def choose(self) -> Talk:
         if len(self.talks) < 3 or self.dice.random() < 0.12:
-            dialect = self.dice.choice(self.kinds)
-            system = f"Talk {self.dice.randrange(4)}. " + self.text(40, random.Random(7))
+            dialect = self.dice.choice(list(PATHS))
+            system = f"Talk {self.dice.randrange(4)}. " + self.text(
+                40, random.Random(f"system {self.shared}")
+            )
             salt = self.dice.choice([None, None, None, "salt-a", "salt-b"])
             self.talks.append(
                 Talk(dialect, system, salt, tools=dialect == "chat" and self.dice.random() < 0.5)
@@ -115,47 +121,49 @@ class Client:
     def body(self, talk: Talk) -> dict[str, Any]:
         dice = self.dice
         body: dict[str, Any] = {"model": SERVED, "temperature": dice.choice([0, 1.0])}
-        stream = dice.random() < 0.5
-        if stream:
-            body["stream"] = True
+        body["stream"] = dice.random() < 0.5
         if talk.salt:
             body["cache_salt"] = talk.salt
         limit = dice.choice([1, 2, dice.randrange(3, 61), dice.randrange(3, 61)])
-        if talk.dialect in ("chat", "completions"):
-            body |= {"max_tokens": limit, "n": dice.choice([1, 1, 1, 1, 2, 3])}
-            if stream and dice.random() < 0.9:
-                body["stream_options"] = {"include_usage": True}
-            if dice.random() < 0.5:
-                body["return_token_ids"] = True
-            if dice.random() < 0.1:
-                body["stop"] = ["e", "a"]
-            if dice.random() < 0.05:
-                body["prompt_logprobs"] = 0
-            elif dice.random() < 0.1:
-                body["logprobs"] = 1 if talk.dialect == "completions" else True
         system = {"role": "system", "content": talk.system}
         if talk.dialect == "chat":
-            body["messages"] = [system, *talk.messages]
-            if talk.tools:
-                body["tools"] = [TOOL]
+            body |= {**self.sampling(limit, body), "messages": [system, *talk.messages]}
+            body |= {"tools": [TOOL]} if talk.tools else {}
+            body |= {"logprobs": True} if dice.random() < 0.1 else {}
         elif talk.dialect == "completions":
-            body["prompt"] = "\n".join(item["content"] for item in [system, *talk.messages])
-            if dice.random() < 0.05:
-                body |= {"echo": True, "logprobs": 1}
+            prompt = "\n".join(item["content"] for item in [system, *talk.messages])
+            body |= {**self.sampling(limit, body), "prompt": prompt}
+            body |= {"logprobs": 1, "echo": dice.random() < 0.5} if dice.random() < 0.2 else {}
         elif talk.dialect == "messages":
             body |= {"max_tokens": limit, "system": talk.system, "messages": talk.messages}
         else:
             body |= {"max_output_tokens": limit, "instructions": talk.system, "input": talk.messages}
+        if self.sure and talk.dialect in ("messages", "responses"):
+            body["temperature"] = 0
         return body
 
+    def sampling(self, limit: int, body: dict[str, Any]) -> dict[str, Any]:
+        """What chat and completions have in common."""
+        dice = self.dice
+        said: dict[str, Any] = {"max_tokens": limit, "n": dice.choice([1, 1, 1, 1, 2, 3])}
+        if body["stream"] and dice.random() < 0.9:
+            said["stream_options"] = {"include_usage": True}
+        if self.sure or dice.random() < 0.5:
+            said["return_token_ids"] = True
+        if dice.random() < 0.1:
+            said["stop"] = ["e", "a"]
+        if dice.random() < 0.05:
+            said["prompt_logprobs"] = 0
+        return said
+
     def list_of_prompts(self) -> None:
-        shared = self.text(60, random.Random(8))
+        shared = self.text(60, random.Random(f"list {self.shared}"))
         prompts = [
             f"{shared} {self.text(self.dice.randrange(1, 40))}" for _ in range(self.dice.randrange(2, 5))
         ]
         body: dict[str, Any] = {"model": SERVED, "prompt": prompts, "n": self.dice.choice([1, 1, 2])}
         body |= {"max_tokens": self.dice.randrange(1, 40), "stream": self.dice.random() < 0.3}
-        body["return_token_ids"] = self.dice.random() < 0.5
+        body["return_token_ids"] = self.sure or self.dice.random() < 0.5
         self.post(PATHS["completions"], body)
 
     def leave(self, path: str, body: dict[str, Any]) -> None:
