@@ -159,10 +159,12 @@ class PromptReader:
         answers = (*reply.answers, *[Answer()] * missing)[: len(asked) * each]
         own = [_own(answer, request, asked[at // each]) for at, answer in enumerate(answers)]
         job = self.job(exchange, asked[0], reply)
+        # A text in which secrets were replaced is not the one that was sampled.
+        tokenizer = None if exchange.response.secrets else self.tokenizer
         sampled = generated_by(
             own,
             reply.usage.completion_tokens,
-            self.tokenizer.encode_apart if self.tokenizer else None,
+            None if tokenizer is None else tokenizer.encode_apart,
             limit=request.max_tokens,
             written=lambda answer: written_answer(job, answer),
         )

@@ -18,7 +18,7 @@ from analyzer.servers import ServerProfile
 type _Moment = tuple[int, int, Event]
 """When, what comes first at the same moment, and what happens."""
 
-_RESTART, _END, _START = range(3)
+_RESTART, _END, _START, _END_AT_ONCE = range(4)
 """At the same moment an end comes before a start: its blocks are free for whoever starts."""
 
 
@@ -50,10 +50,11 @@ def _moments(request: CacheRequest, most_tokens: int | None) -> Iterator[_Moment
     answers = _answers(request)
     for choice in range(len(answers)):  # each is a request of its own (v1/engine/async_llm.py)
         yield request.started_ns, _START, _start(request, request.part(choice))
-    if request.ended_ns is None:
-        return
+    # An end that nobody saw is that of a proxy that was killed, and its request with it: it holds nothing.
+    ended = request.started_ns if request.ended_ns is None else request.ended_ns
+    order = _END if ended > request.started_ns else _END_AT_ONCE
     for event in _ends(request, answers, most_tokens):
-        yield request.ended_ns, _END, event
+        yield max(ended, request.started_ns), order, event
 
 
 def _start(request: CacheRequest, part: str) -> Start:

@@ -45,7 +45,7 @@ class Session:
         *answers: Sequence[int],
         cached: int | None = None,
         at: float | None = None,
-        took: float = 0.5,
+        took: float | None = 0.5,
         status: int = 200,
         stop_reason: str | None = None,
         **body: Any,
@@ -83,7 +83,7 @@ class Session:
                 body=answer,
                 chunks=(),
                 ttft_ns=None,
-                duration_ns=int(took * SECOND),
+                duration_ns=None if took is None else int(took * SECOND),
                 ended="complete",
                 error=None,
             )
@@ -151,6 +151,14 @@ def test_every_answer_can_be_gone_on_from(session: Session) -> None:
 def test_prompts_of_one_body_find_each_others_blocks(session: Session) -> None:
     session.ask([ids(6), [*ids(5), 77]], [1], [2], n=1)  # type: ignore[list-item]
     assert session.predicted() == [0, 4]
+
+
+def test_a_request_whose_end_nobody_saw_holds_no_blocks(session: Session) -> None:
+    # Five blocks in the pool: it would leave no room for any other of its size.
+    for number in range(2):
+        session.ask(ids(16, 3000 + 100 * number), [1], at=number + 1, took=None)
+    session.ask(ids(16, 3100), [1])
+    assert session.predicted(pool_blocks=6) == [0, 0, 12]
 
 
 def test_a_refused_request_leaves_nothing(session: Session) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -33,9 +34,12 @@ def rendering(setup: Setup, vllm: Path, port: int, log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(setup: Setup, vllm: Path, port: int, log: Path) -> Iterator[str]:
-    """The URL of a whole server with a block of 32 tokens; it needs the model's weights."""
-    with _running(["serve", *setup.arguments, *SERVE], vllm, port, log) as url:
+def serving(setup: Setup, vllm: Path, port: int, log: Path, *flags: str) -> Iterator[str]:
+    """The URL of a whole server with a block of 32 tokens; it needs the model's weights.
+
+    Of two `flags` that say the same, the last counts: the ones given here.
+    """
+    with _running(["serve", *setup.arguments, *SERVE, *flags], vllm, port, log) as url:
         yield url
 
 
@@ -94,6 +98,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(SECONDS_TO_STOP)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def post(url: str, body: bytes, *, timeout: float = 120) -> tuple[int, bytes]:
