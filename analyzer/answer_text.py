@@ -7,7 +7,7 @@ for whoever holds its tokens against the server's count (`analyzer.generated`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,23 +19,25 @@ _ASKED = {"role": "user", "content": "Hello"}
 """What stands before the answer; templates write an answer to one question as they write any."""
 
 
-def written_answer(job: Job, answer: Answer) -> TokenIds | None:
-    """Its ids, the stop token included where it came to one; None where the template does not say."""
+def written_answer(job: Job, answer: Answer) -> list[TokenIds]:
+    """Its ids, the stop token included where it came to one: as a template writes the newest answer, and as
+    it writes an older one, which may differ by the marks of reasoning. Empty where it does not say."""
     tokenizer = job.tokenizer
     if tokenizer is None or not job.conversation.is_chat:
-        return None
+        return []
     stop = tokenizer.special_tokens(["eos_token"]).get("eos_token")
-    try:
-        text = _continuation(job, _message(answer))
-    except Exception:  # a template may raise on anything; then the text is not known
-        return None
-    if stop is None or text is None or stop not in text:
-        return None
-    text = text.partition(stop)[0] + (stop if answer.finish == "stop" else "")
-    return tokenizer.encode_apart([text])[0]
+    texts: list[str] = []
+    for after in ((), (_ASKED,)):
+        try:
+            text = _continuation(job, _message(answer), after)
+        except Exception:  # a template may raise on anything; then the text is not known
+            continue
+        if stop is not None and text is not None and stop in text:
+            texts.append(text.partition(stop)[0] + (stop if answer.finish == "stop" else ""))
+    return tokenizer.encode_apart(list(dict.fromkeys(texts)))
 
 
-def _continuation(job: Job, message: Mapping[str, Any]) -> str | None:
+def _continuation(job: Job, message: Mapping[str, Any], after: Sequence[Mapping[str, Any]]) -> str | None:
     def rendered(*messages: Mapping[str, Any], generation_prompt: bool) -> str:
         asked = replace(
             job.conversation,
@@ -47,7 +49,7 @@ def _continuation(job: Job, message: Mapping[str, Any]) -> str | None:
         return render_text(replace(job, conversation=asked), generation_prompt=generation_prompt)
 
     before = rendered(_ASKED, generation_prompt=True)
-    whole = rendered(_ASKED, message, generation_prompt=False)
+    whole = rendered(_ASKED, message, *after, generation_prompt=False)
     return whole[len(before) :] if whole.startswith(before) else None
 
 

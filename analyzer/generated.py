@@ -18,8 +18,8 @@ from analyzer.core import UNKNOWN_ID, Answer, Generated, TokenIds
 type EncodeTexts = Callable[[Sequence[str]], list[TokenIds]]
 """Token ids of each text by itself."""
 
-type Written = Callable[[Answer], TokenIds | None]
-"""The ids of a parsed answer as the chat template writes it, its stop token included; None: unknown."""
+type Written = Callable[[Answer], Sequence[TokenIds]]
+"""The ids of a parsed answer in the ways in which the chat template writes it, stop token included."""
 
 MOST_GENERATED = 1 << 20
 """Tokens that no model generates in one answer: a count beyond would fill the simulated cache."""
@@ -37,7 +37,7 @@ def generated_by(
     encode: EncodeTexts | None,
     *,
     limit: int | None = None,
-    written: Written = lambda answer: None,
+    written: Written = lambda answer: (),
 ) -> tuple[Generated, ...]:
     """One for each answer; `counted` is the server's count over all of them, `encode` its tokenizer.
 
@@ -45,17 +45,27 @@ def generated_by(
     """
     counted = counted if counted is not None and counted < MOST_GENERATED else None
     limit = limit if limit is not None and limit < MOST_GENERATED else None
-    found = [_from_wire(answer) or _from_text(answer, encode, written) for answer in answers]
-    counts = _counts(found, counted, limit) or _counts(found, counted, None) or [None] * len(found)
+    likely = [_likely(answer, encode, written) for answer in answers]
+    lengths = [len(ways[0]) if ways else 0 for ways in likely]
+    counts = (
+        _counts(answers, lengths, counted, limit)
+        or _counts(answers, lengths, counted, None)
+        or [None] * len(answers)
+    )
     return tuple(
-        item if item.source == "wire" else _settled(answer, item, count, encode)
-        for answer, item, count in zip(answers, found, counts, strict=True)
+        _from_wire(answer) or _settled(answer, ways, count, encode)
+        for answer, ways, count in zip(answers, likely, counts, strict=True)
     )
 
 
-def _counts(found: Sequence[Generated], counted: int | None, limit: int | None) -> list[int | None] | None:
-    """How many tokens each has, as far as that is certain; None where `limit` cannot have been it."""
-    counts = [_own_count(item, limit) for item in found]
+def _counts(
+    answers: Sequence[Answer], lengths: Sequence[int], counted: int | None, limit: int | None
+) -> list[int | None] | None:
+    """How many tokens each has, as far as that is certain; None where `limit` cannot have been it.
+
+    `lengths` are what they have at their likeliest.
+    """
+    counts = [_own_count(answer, limit) for answer in answers]
     if counted is None:
         return counts
     open_at = [at for at, count in enumerate(counts) if count is None]
@@ -64,16 +74,16 @@ def _counts(found: Sequence[Generated], counted: int | None, limit: int | None) 
         return None
     if len(open_at) == 1:
         counts[open_at[0]] = rest
-    elif sum(len(found[at].token_ids) for at in open_at) == rest:
+    elif sum(lengths[at] for at in open_at) == rest:
         for at in open_at:
-            counts[at] = len(found[at].token_ids)
+            counts[at] = lengths[at]
     return counts
 
 
-def _own_count(item: Generated, limit: int | None) -> int | None:
-    if item.source == "wire":
-        return len(item.token_ids)
-    return limit if item.finish == "length" else None
+def _own_count(answer: Answer, limit: int | None) -> int | None:
+    if answer.token_ids:
+        return len(answer.token_ids)
+    return limit if answer.finish == "length" else None
 
 
 def _from_wire(answer: Answer) -> Generated | None:
@@ -82,26 +92,26 @@ def _from_wire(answer: Answer) -> Generated | None:
     return Generated(token_ids=answer.token_ids, source="wire", finish=answer.finish)
 
 
-def _from_text(answer: Answer, encode: EncodeTexts | None, written: Written) -> Generated:
-    """The likeliest ids, not yet held against any count."""
-    if encode is None:
-        return Generated(finish=answer.finish)
+def _likely(answer: Answer, encode: EncodeTexts | None, written: Written) -> list[tuple[int, ...]]:
+    """The likeliest ids, the best first, not yet held against any count; empty where there is no saying."""
+    if encode is None or answer.token_ids:
+        return []
     if answer.thoughts or answer.tool_calls:
-        ids = written(answer)
-        return _retokenized(answer, () if ids is None else tuple(ids.tolist()))
+        return [tuple(ids.tolist()) for ids in written(answer)]
     text = "".join(answer.pieces) + (answer.stop_string or "")
-    return _retokenized(answer, () if _LOST in text else _ended(answer, encode([text])))
+    return [] if _LOST in text else [_ended(answer, encode([text]))]
 
 
-def _settled(answer: Answer, found: Generated, counted: int | None, encode: EncodeTexts | None) -> Generated:
+def _settled(
+    answer: Answer, likely: Sequence[tuple[int, ...]], counted: int | None, encode: EncodeTexts | None
+) -> Generated:
     """Ids that the count of this one answer bears out; else as many unknown tokens as it has."""
     pieces = [] if encode is None else _pieces(answer, encode)
     if counted is None:
-        by_pieces = _in_place(pieces)
-        tokens = max(len(_ended(answer, pieces)), len(found.token_ids))
-        return _filled(answer, by_pieces, tokens)
+        tokens = max(map(len, (_ended(answer, pieces), *likely)))
+        return _filled(answer, _in_place(pieces), tokens)
     if encode is not None:
-        for ids in _candidates(answer, found, counted, encode):
+        for ids in _candidates(answer, likely, counted, encode):
             if len(ids) == counted:
                 return _retokenized(answer, ids)
     stopped = counted - (answer.finish == "stop")
@@ -113,19 +123,19 @@ def _settled(answer: Answer, found: Generated, counted: int | None, encode: Enco
 
 
 def _candidates(
-    answer: Answer, found: Generated, counted: int, encode: EncodeTexts
+    answer: Answer, likely: Sequence[tuple[int, ...]], counted: int, encode: EncodeTexts
 ) -> Iterator[tuple[int, ...]]:
     """Ways in which the answer may have been sampled, the surest first; the count decides."""
     yield _by_token_texts(answer, encode)
     yield _ended(answer, _pieces(answer, encode))
-    yield found.token_ids
+    yield from likely
     text = "".join((*answer.thoughts, *answer.pieces))
     if _LOST in text or answer.stop_string:
         return
     if answer.thoughts or answer.tool_calls:  # nothing may have been cut out, as where the end never came
         arguments = "".join(call.arguments for call in answer.tool_calls)
         yield _ended(answer, encode([text + arguments]))
-    elif len(found.token_ids) < counted:
+    else:
         yield _repeated(answer, text, counted, encode)
 
 

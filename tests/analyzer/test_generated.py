@@ -124,10 +124,10 @@ def test_tokens_named_by_logprobs_are_the_sampled_ones() -> None:
 
 
 def test_a_parsed_answer_is_what_the_template_writes_if_the_count_agrees() -> None:
-    written = np.array([9, 3, 9], dtype=np.int32)
+    other, written = np.array([9], dtype=np.int32), np.array([9, 3, 9], dtype=np.int32)
     answer = Answer(thoughts=("x",), tool_calls=(ToolCall(name="f", arguments="{}"),), finish="stop")
-    assert one(answer, 3, written=lambda _: written).token_ids == (9, 3, 9)
-    assert one(answer, 9, written=lambda _: written).source is None
+    assert one(answer, 3, written=lambda _: [other, written]).token_ids == (9, 3, 9)
+    assert one(answer, 7, written=lambda _: [other, written]).source is None
 
 
 def test_reasoning_that_never_ended_is_the_whole_text() -> None:
