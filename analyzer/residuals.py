@@ -16,7 +16,7 @@ LABELS: Mapping[str, str] = {
     " difference is less than a block",
     "engine.spec_drop": "one block less, which speculative decoding gives up at the end of a hit",
     "engine.namespace": "what would have been hit was cached under another model name",
-    "engine.answer_ids": "it lies within an earlier answer whose token ids the server did not send",
+    "engine.answer_ids": "the difference lies within an earlier answer, whose token ids were not sent",
     "engine.in_flight": "a request that shares more was in flight at the same time",
     "engine.cached_before": "the server had served other prompts before this capture began",
     "engine.other_traffic": "the server looked up more tokens than were captured: others talk to it too",

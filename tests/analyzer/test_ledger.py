@@ -48,6 +48,7 @@ class Session:
         took: float | None = 0.5,
         status: int = 200,
         stop_reason: str | None = None,
+        wire: bool = True,
         **body: Any,
     ) -> None:
         """One exchange of /v1/completions; without a `stop_reason`, every answer ended by its length."""
@@ -59,7 +60,7 @@ class Session:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
         finish = {"finish_reason": "stop" if stop_reason else "length", "stop_reason": stop_reason}
         choices = [
-            {"index": index, "text": "", "token_ids": list(ids), **finish}
+            {"index": index, "text": "?", "token_ids": list(ids) if wire else None, **finish}
             for index, ids in enumerate(answers)
         ]
         answer = json.dumps({"choices": choices, "usage": usage}).encode()
@@ -266,15 +267,15 @@ def test_a_pool_that_overflowed_explains_a_loss(session: Session) -> None:
 
 
 def test_an_answer_of_unknown_ids_explains_what_lies_within_it(session: Session) -> None:
-    session.ask(ids(6), [], cached=0)
-    session.capture.close()
-    # The answer's text alone is there, and no tokenizer to make ids of it.
-    again = Session(session.path.parent)
-    again.count = 1
-    again.ask([*ids(6), 1, 2, 3, 50, 51], [1], cached=8)
-    first, second = again.turns(pool_blocks=100)
+    # Its text alone is there, and no tokenizer to make ids of it.
+    session.ask(ids(6), [1, 2, 3], cached=0, wire=False)
+    session.ask([*ids(6), 1, 2, 3, 50, 51], [1], cached=8)
+    session.ask([*ids(6), 1, 2, 3, 50, 51, 52, 53, 54], [1], cached=0)
+    first, second, third = session.turns(pool_blocks=100)
     assert first.generated_source is None
-    assert (second.predicted_cached_tokens, second.residual) == (4, "engine.unexplained")
+    assert (second.predicted_cached_tokens, second.residual) == (4, "engine.answer_ids")
+    # That the prompt of the second is gone is not for its sake: it lies before the answer.
+    assert (third.predicted_cached_tokens, third.residual) == (8, "engine.unexplained")
 
 
 def test_where_no_count_is_reported_that_is_the_label(session: Session) -> None:
