@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from analyzer.blocks import common_prefix
 from analyzer.core import CountersVerdict
@@ -17,8 +16,11 @@ from analyzer.ledger import Prediction
 from analyzer.report import Counters, Server, Turn
 from analyzer.residuals import Evidence, label
 
-_LOOK_BACK = 2000
-"""Earlier requests that a differing one is held against: the nearest explain most."""
+_NEIGHBOURS = 128
+"""Requests before a differing one, and after it, that it is held against: the nearest explain most."""
+
+_SEEN_AT_ONCE = ("render.suspect", "engine.block_granularity", "engine.spec_drop")
+"""Labels for which the other requests need not be looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,19 +118,20 @@ class _Case:
         at = self._places.get(turn.name)
         if at is None:
             return None
-        predicted, reported = turn.predicted_cached_tokens, turn.reported_cached_tokens
-        if reported is None or predicted == reported:
-            return label(self._evidence(turn))
+        plain = self._evidence(turn)
+        predicted, reported = plain.predicted, plain.reported
+        named = label(plain)
+        if reported is None or predicted == reported or named in _SEEN_AT_ONCE:
+            return named
         metrics = self._about.server.metrics
         low, high = sorted((predicted or 0, reported))
         return label(
             replace(
-                self._evidence(turn),
+                plain,
                 namespace=self._namespace(at, turn, reported) if reported < (predicted or 0) else False,
                 answer_ids=self._answer_ids(at, low, high),
                 in_flight=self._in_flight(at, high),
                 full_pool=self._full[at] if self._full is not None else None,
-                speculation=self._about.speculation,
                 several_engines=self._about.engines > 1,
                 cached_before=bool(metrics and metrics.cached_before) and self._new(at, high),
                 other_traffic=bool(metrics and metrics.verdict == "other_traffic"),
@@ -141,10 +144,11 @@ class _Case:
             reported=turn.reported_cached_tokens,
             block_size=self._about.server.block_size,
             suspect="mismatch" in (turn.rendering, turn.conversation_rendering),
+            speculation=self._about.speculation,
         )
 
     def _earlier(self, at: int) -> Sequence[CacheRequest]:
-        return self._prediction.requests[max(0, at - _LOOK_BACK) : at]
+        return self._prediction.requests[max(0, at - _NEIGHBOURS) : at]
 
     def _answer_ids(self, at: int, low: int, high: int) -> bool:
         """Whether an earlier prompt is all in this one, with an unsure answer that reaches over the
@@ -166,16 +170,13 @@ class _Case:
 
     def _in_flight(self, at: int, high: int) -> bool:
         """Whether a request that was not over when this one began, or began before it was, shares the hit."""
-        request = self._prediction.requests[at]
-        beside = (
-            other
-            for other in self._prediction.requests
-            if other is not request
-            and (request.ended_ns is None or other.started_ns < request.ended_ns)
-            and (other.ended_ns is None or other.ended_ns > request.started_ns)
-        )
+        requests = self._prediction.requests
+        request = requests[at]
         return any(
-            common_prefix(other.token_ids, request.token_ids) >= high for other in islice(beside, _LOOK_BACK)
+            common_prefix(other.token_ids, request.token_ids) >= high
+            for other in (*self._earlier(at), *requests[at + 1 : at + 1 + _NEIGHBOURS])
+            if (request.ended_ns is None or other.started_ns < request.ended_ns)
+            and (other.ended_ns is None or other.ended_ns > request.started_ns)
         )
 
     def _namespace(self, at: int, turn: Turn, reported: int) -> bool:
