@@ -116,8 +116,8 @@ def test_every_hit_is_predicted_where_the_sampled_tokens_are_known(
     metrics = told["server"]["metrics"]
     assert (metrics["verdict"], metrics["cached_before"]) == ("agree", False)
     assert metrics["hits"] == metrics["predicted_hits"] > 0
-    if pool == "small":  # evicted in part: more was written than there is room for
-        assert metrics["queries"] - metrics["hits"] > 4 * 160 * 32
+    if pool == "small":  # evicted in part: twice as much was written as there is room for
+        assert metrics["queries"] - metrics["hits"] > 2 * 160 * 32
 
 
 def test_what_answers_do_not_tell_is_all_that_is_missed(folder: Path, small: str) -> None:
