@@ -25,6 +25,15 @@ type Outcome = Literal["done", "eof", "error_event", "reset", "client_gone", "st
 type Verdict = Literal["exact", "mismatch", "unchecked"]
 type CacheVerdict = Literal["exact", "server_less", "server_more", "not_reported"]
 
+type CountersVerdict = Literal["agree", "other_traffic", "differ"]
+"""How the server's counters stand to a capture; `other_traffic`: it looked up more than was captured."""
+
+type GeneratedSource = Literal["wire", "retokenized"]
+"""Where the ids of an answer come from: the server sent them, or its text was tokenized again."""
+
+type Finish = Literal["stop", "stop_string", "length"]
+"""Why an answer ended: a stop token, which is sampled and counted; a text to stop at; its length."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
@@ -52,17 +61,59 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call that an answer asks for; `arguments` as the server wrote them."""
+
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One choice of a response. `pieces` are its text as it came: one for each event of a stream.
+
+    `token_ids` are the sampled ids where the server sent them (`return_token_ids`), `token_texts` their texts
+    (`logprobs`); both may be empty. A server that parses `thoughts` (reasoning, in pieces too) and
+    `tool_calls` out of what the model wrote does not say what that was.
+    """
+
+    pieces: tuple[str, ...] = ()
+    token_ids: tuple[int, ...] = ()
+    token_texts: tuple[str, ...] = ()
+    thoughts: tuple[str, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish: Finish | None = None
+    stop_string: str | None = None
+
+
+UNKNOWN_ID = -1
+"""Stands for a sampled token whose id is not known: no prompt holds it, so that nothing can hit its block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """What was sampled for one choice, the stop token included; `UNKNOWN_ID` where nobody said.
+
+    `source` is None where no id is known; `finish` is as in an Answer.
+    """
+
+    token_ids: tuple[int, ...] = ()
+    source: GeneratedSource | None = None
+    finish: Finish | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """What a response said, read from its body whether it streamed or not.
 
-    `prompt_token_ids` and `generated_ids` hold one entry per prompt or choice where the server sent
-    ids (`return_token_ids`), and are empty where it did not.
+    `prompt_token_ids` holds one entry per prompt where the server sent ids (`return_token_ids`), and is
+    empty where it did not; `answers` one per choice, in the order of their index.
     """
 
     outcome: Outcome
     usage: Usage = Usage()
     prompt_token_ids: tuple[tuple[int, ...], ...] = ()
-    generated_ids: tuple[tuple[int, ...], ...] = ()
+    answers: tuple[Answer, ...] = ()
     error: str | None = None
 
 

@@ -72,9 +72,17 @@ class TokenCache:
         if isinstance(generated, int):
             self.cache.finish(request_id, generated, ahead_tokens=ahead_tokens)
             return
-        token_ids = np.concatenate([prompt.token_ids, np.asarray(generated, dtype=np.int32)])
-        keys = self.table.keys_after(prompt.keys, len(prompt.token_ids), token_ids, prompt.namespace)
+        keys = self._keys_with(prompt, generated)
         self.cache.finish(request_id, len(generated), keys, ahead_tokens=ahead_tokens)
+
+    def extend(self, request_id: str, generated: Sequence[int]) -> None:
+        """See `PrefixCache.extend`; `generated` are the ids sampled so far."""
+        prompt = self._in_flight[request_id]
+        self.cache.extend(request_id, len(generated), self._keys_with(prompt, generated))
+
+    def _keys_with(self, prompt: _Prompt, generated: Sequence[int]) -> BlockKeys:
+        token_ids = np.concatenate([prompt.token_ids, np.asarray(generated, dtype=np.int32)])
+        return self.table.keys_after(prompt.keys, len(prompt.token_ids), token_ids, prompt.namespace)
 
     def __contains__(self, request_id: str) -> bool:
         return request_id in self._in_flight
@@ -109,6 +117,14 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Grow:
+    """A request goes on: the ids that it has sampled so far."""
+
+    request_id: str
+    generated: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
     """A request ends, with its sampled ids or, where they are unknown, their number."""
 
@@ -122,7 +138,7 @@ class Restart:
     """The server starts anew, with an empty cache; requests in flight are lost."""
 
 
-type Event = Start | Finish | Restart
+type Event = Start | Grow | Finish | Restart
 
 
 def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None]:
@@ -139,6 +155,9 @@ def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None
             case Start():
                 hits[event.request_id] = None
                 waiting[event.request_id] = event
+            case Grow():
+                if event.request_id in cache:
+                    cache.extend(event.request_id, event.generated)
             case Finish() if event.request_id in waiting:
                 del waiting[event.request_id]
             case Finish():

@@ -1,6 +1,6 @@
 """Reads what a response said: how it ended, the server's counts, and token ids where it sent them.
 
-One reader for all dialects: their spellings are a table here. Texts and tool calls are not read.
+One reader for all dialects: their spellings are a table here. Texts and tool calls are `analyzer.answers`'.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from analyzer.core import TOKEN_ID_LIMIT, Outcome, Reply, Usage
+from analyzer.answers import choice_index, choices_of, ids_of, read_answers
+from analyzer.core import Outcome, Reply, Usage
 from analyzer.sse import read_events
 from store.records import Exchange
 
@@ -47,7 +48,7 @@ def read_reply(exchange: Exchange) -> Reply:
         outcome=_outcome(exchange, at_end=at_end, error=error),
         usage=_usage(objects),
         prompt_token_ids=_prompt_ids(objects),
-        generated_ids=_generated_ids(objects),
+        answers=read_answers(objects),
         error=error or _plain_error(exchange, objects) or exchange.error,
     )
 
@@ -149,37 +150,12 @@ def _completed(usage: Usage, timings: _Object) -> Usage:
 def _prompt_ids(objects: Iterable[_Object]) -> tuple[tuple[int, ...], ...]:
     found: dict[int, tuple[int, ...]] = {}
     for item in objects:
-        if ids := _ids(item.get("prompt_token_ids")):
+        if ids := ids_of(item.get("prompt_token_ids")):
             found.setdefault(0, ids)
-        for choice in _choices(item):
-            if ids := _ids(choice.get("prompt_token_ids")):
-                found.setdefault(_index(choice), ids)
+        for choice in choices_of(item):
+            if ids := ids_of(choice.get("prompt_token_ids")):
+                found.setdefault(choice_index(choice), ids)
     return tuple(found[index] for index in sorted(found))
-
-
-def _generated_ids(objects: Iterable[_Object]) -> tuple[tuple[int, ...], ...]:
-    found: dict[int, list[int]] = {}
-    for item in objects:
-        for choice in _choices(item):
-            if ids := _ids(choice.get("token_ids")):
-                found.setdefault(_index(choice), []).extend(ids)
-    return tuple(tuple(found[index]) for index in sorted(found))
-
-
-def _choices(item: _Object) -> list[_Object]:
-    choices = item.get("choices")
-    return [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
-
-
-def _ids(value: Any) -> tuple[int, ...]:
-    if isinstance(value, list) and all(type(item) is int and 0 <= item < TOKEN_ID_LIMIT for item in value):
-        return tuple(value)
-    return ()
-
-
-def _index(choice: _Object) -> int:
-    index = choice.get("index")
-    return index if _is_count(index) else 0
 
 
 def _is_count(value: Any) -> TypeGuard[int]:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analyzer.core import CacheVerdict, Divergence, Finding, Outcome, Verdict
+from analyzer.core import (
+    CacheVerdict,
+    CountersVerdict,
+    Divergence,
+    Finding,
+    GeneratedSource,
+    Outcome,
+    Verdict,
+)
+from analyzer.kv_layout import KVLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +25,9 @@ class Turn:
 
     `problem` says in one sentence why something about this row is missing or not to be trusted, or None.
     `conversation_rendering` is the worst `rendering` of its conversation: what its numbers rest on.
+    `generated_source` says where the ids of its answer come from, None where they are not known.
+    `residual` is what the difference between predicted and reported cached tokens is put down to
+    (`analyzer.residuals`), None where there is none.
     """
 
     id: int
@@ -50,6 +62,33 @@ class Turn:
     divergence: Divergence | None
     problem: str | None
     findings: tuple[Finding, ...] = ()
+    generated_source: GeneratedSource | None = None
+    residual: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Exchange id and prompt index as one word."""
+        return f"{self.id}.{self.prompt_index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """The server's own counters between the first and the last look at them, beside this capture's sums.
+
+    All are prompt tokens: looked up in the cache (`queries`) and found there (`hits`). `verdict` is None
+    where they cannot be compared: too few looks, a restart between them, or requests outside of them.
+    `cached_before` says whether the server had served anything before the first request of the capture.
+    """
+
+    looks: int
+    restarts: int
+    queries: int | None
+    hits: int | None
+    captured_queries: int | None
+    predicted_hits: int | None
+    reported_hits: int | None
+    verdict: CountersVerdict | None
+    cached_before: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +113,8 @@ class Server:
     tokenizer: str | None
     tokenizer_backend: str | None
     assumed: tuple[str, ...]
+    metrics: Counters | None = None
+    layout: KVLayout | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

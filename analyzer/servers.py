@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
+from analyzer.kv_groups import read_layout
+from analyzer.kv_layout import KVLayout
 from analyzer.report import Server
 from analyzer.settings import FACT_PATH, UNTOLD, ServerSettings, parse_settings
 from analyzer.tokens import Tokenizer
@@ -38,6 +42,7 @@ class ServerProfile:
     pool_blocks: int | None = None
     slots: int | None = None
     adapters: frozenset[str] = frozenset()
+    cache_labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class EngineKind(Protocol):
@@ -47,12 +52,14 @@ class EngineKind(Protocol):
     server in the tests, and `left_out` what they do not follow, a sentence each. `block_pool` says that its
     cache is one pool of blocks of which the least recently used goes first. `usual_block_size` is taken
     where nobody said, and so is `usual_slots` by a kind that keeps a prompt for each slot (else None).
+    `groups_layers` says that it caches layers of different reach in groups, as `analyzer.kv_layout` has it.
     """
 
     name: str
     title: str
     exact: bool
     block_pool: bool
+    groups_layers: bool
     usual_block_size: int
     usual_slots: int | None
     left_out: tuple[str, ...]
@@ -75,6 +82,7 @@ def read_profile(facts: Iterable[ServerFact]) -> ServerProfile:
         pool_blocks=_whole(labels.get("num_gpu_blocks")),
         # llama.cpp tools/server: what /props says
         slots=_whole(_json(answers.get("/props", b"")).get("total_slots")),
+        cache_labels=labels,
         adapters=frozenset(item["id"] for item in models if item.get("parent") and _string(item, "id")),
     )
 
@@ -161,6 +169,12 @@ def settle(
         assumed.append("pool_blocks without limit: the server did not say; give --pool-blocks")
     if slots is not None and profile.slots is None:
         assumed.append(f"{slots} slots, {engine.title}'s own default: the server did not say")
+    layout: KVLayout | None = None
+    taken: tuple[str, ...] = ()
+    if engine.groups_layers:
+        config = _model_config(profile, tokenizer)
+        told = size or engine.usual_block_size
+        layout, taken = read_layout(config, profile.cache_labels, settings, told)
     if not engine.exact:
         assumed.append(f"{engine.title}'s rules as its source has them, held against no running server")
     return Server(
@@ -175,5 +189,16 @@ def settle(
         max_model_len=profile.max_model_len or settings.max_model_len,
         tokenizer=str(tokenizer.directory) if tokenizer else None,
         tokenizer_backend=tokenizer.backend if tokenizer else None,
-        assumed=(*assumed, *engine.left_out),
+        assumed=(*assumed, *taken, *engine.left_out),
+        layout=layout,
     )
+
+
+def _model_config(profile: ServerProfile, tokenizer: Tokenizer | None) -> Mapping[str, Any] | None:
+    """The model's config.json: beside what the server loaded, else beside the tokenizer."""
+    if profile.root is not None:
+        with suppress(OSError, ValueError):
+            found = json.loads((Path(profile.root) / "config.json").read_bytes())
+            if isinstance(found, dict):
+                return found
+    return (tokenizer.model_config or None) if tokenizer else None

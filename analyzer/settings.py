@@ -55,6 +55,12 @@ class ServerSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
 
+    @property
+    def drops_last_block(self) -> bool:
+        """Whether speculative decoding gives up a hit's last block (config/speculative.py:1944-1952)."""
+        method = str((self.speculative_config or {}).get("method", "")).lower()
+        return method.startswith(("eagle", "mtp", "dflash", "dspark")) or method.endswith("_mtp")
+
 
 UNTOLD = ServerSettings()
 """The settings where nobody gave a start line."""

@@ -12,6 +12,7 @@ import numpy as np
 from analyzer.blocks import BlockKeys, BlockTable, Namespace, common_prefix, hit_tokens
 from analyzer.core import TokenIds
 from analyzer.engines import CacheRequest, Traffic
+from analyzer.kv_layout import KVLayout
 from analyzer.pool_sweep import HitCurve, ReuseDistances
 from analyzer.report import PoolSize, PoolSweep, Server
 from analyzer.servers import EngineKind
@@ -30,8 +31,10 @@ _ASSUMED = (
 )
 
 
-def no_sweep(engine: EngineKind) -> str | None:
+def no_sweep(engine: EngineKind, layout: KVLayout | None) -> str | None:
     """Why there is nothing to sweep, or None."""
+    if layout is not None and not (layout.caching and layout.only_full_attention):
+        return "--pool-sweep: only for models whose layers all attend to the whole prompt, cached"
     if engine.block_pool:
         return None
     return (

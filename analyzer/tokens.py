@@ -65,6 +65,10 @@ class Tokenizer:
             return self._encode([text], True)[0]
         return self._shared.encode(text)
 
+    def encode_apart(self, texts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of each text, of which nothing is kept for later ones: answers share no beginning."""
+        return self._encode(texts, False)
+
     @cached_property
     def chat_templates(self) -> dict[str, str]:
         """Chat templates by name; the only one of most models is called `default`.

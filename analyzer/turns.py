@@ -78,6 +78,7 @@ def make_turn(placed: Placed, block_size: int, predicted: int | None) -> Turn:
         divergence=relation.parting.divergence if relation else None,
         problem=prompt.problem or (relation.parting.problem if relation else None),
         findings=relation.parting.findings if relation else (),
+        generated_source=prompt.generated_source,
     )
 
 

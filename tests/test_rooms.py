@@ -33,6 +33,9 @@ PURE = (
     "sourced_repr",
     "lineage",
     "mismatch",
+    "answers",
+    "generated",
+    "residuals",
     "prefix_encoding",
     "shared_json",
 )

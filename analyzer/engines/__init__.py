@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from analyzer.blocks import Namespace
-from analyzer.core import TokenIds
+from analyzer.core import Finish, Generated, TokenIds
 from analyzer.report import Server
 from analyzer.servers import EngineKind, ServerProfile
 
@@ -19,7 +19,9 @@ from analyzer.servers import EngineKind, ServerProfile
 class CacheRequest:
     """One prompt as the cache sees it. Times are wall-clock nanoseconds; `ended_ns` None: not seen.
 
-    `generated` are the sampled ids, or how many there were.
+    `generated` are the sampled ids (`UNKNOWN_ID` for one that is not known), or how many there were;
+    `finish` says why they ended. `others` are the further answers to the same prompt (`n` > 1), `streams`
+    whether the answer was asked for as a stream.
     """
 
     key: str
@@ -29,13 +31,24 @@ class CacheRequest:
     namespace: Namespace
     skip_reading: bool
     generated: tuple[int, ...] | int
+    finish: Finish | None = None
+    others: tuple[Generated, ...] = ()
+    streams: bool = False
+
+    def part(self, choice: int) -> str:
+        """The key of one of several answers' own share of the traffic."""
+        return f"{self.key}/{choice}" if self.others else self.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """All prompts of a capture that reached the cache, in the order of their start."""
+    """All prompts of a capture that reached the cache, in the order of their start.
+
+    `restarts_ns` are the moments at which the server began anew, with nothing cached.
+    """
 
     requests: tuple[CacheRequest, ...]
+    restarts_ns: tuple[int, ...] = ()
 
 
 def in_time(traffic: Traffic) -> Iterator[tuple[CacheRequest, bool]]:
@@ -62,4 +75,8 @@ class Engine(EngineKind, Protocol):
         """Whether the server described itself as one of this kind."""
 
     def predict(self, traffic: Traffic, server: Server) -> Mapping[str, int | None]:
-        """Cached tokens of each request, by its key; None where the model says that it never ran."""
+        """Cached tokens that the server would report for each request, by its key; None: it never ran.
+
+        Where there are several answers to one prompt, an engine that looks up each adds its own count under
+        its `part`.
+        """

@@ -35,6 +35,7 @@ class LlamaCppEngine:
     title = "llama.cpp"
     exact = False
     block_pool = False
+    groups_layers = False
     usual_block_size = 1
     # `-np` left to itself (tools/server/server.cpp: 4 slots over one unified cache).
     usual_slots: int | None = 4

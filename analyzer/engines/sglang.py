@@ -51,6 +51,7 @@ class SglangEngine:
     title = "SGLang"
     exact = False
     block_pool = False
+    groups_layers = False
     usual_block_size = 1
     usual_slots: int | None = None
     left_out: tuple[str, ...] = (

@@ -43,7 +43,9 @@ def as_object(report: Report) -> dict[str, Any]:
             "max_model_len": server.max_model_len,
             "tokenizer": server.tokenizer,
             "tokenizer_backend": server.tokenizer_backend,
+            "kv_groups": None if server.layout is None else [asdict(group) for group in server.layout.groups],
             "assumed": list(server.assumed),
+            "metrics": None if server.metrics is None else asdict(server.metrics),
         },
         "summary": {
             "conversations": summary.conversations,
@@ -115,6 +117,8 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "predicted_cached_tokens": turn.predicted_cached_tokens,
         "reported_cached_tokens": turn.reported_cached_tokens,
         "cache": turn.cache,
+        "residual": turn.residual,
+        "generated_source": turn.generated_source,
         "append": turn.append,
         "divergence": None if turn.divergence is None else _divergence(turn.divergence, turn.findings),
         "findings": [asdict(finding) for finding in turn.findings],

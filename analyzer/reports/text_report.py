@@ -6,6 +6,7 @@ Laid out with rich; colour only repeats what a word or sign says already.
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -13,8 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from analyzer.core import Divergence
-from analyzer.report import PoolSweep, Report, Server, Summary, Turn
+from analyzer.report import Counters, PoolSweep, Report, Server, Summary, Turn
 from analyzer.reports._findings import finding_lines
+from analyzer.residuals import LABELS
 
 PLAIN_WIDTH = 120
 """Columns where there is no terminal to ask."""
@@ -173,6 +175,8 @@ def _story(turn: Turn) -> str:
         words.append(f"ended: {turn.outcome}")
     if turn.prompt_tokens is not None and (turn.rendering == "mismatch" or not turn.problem):
         words.append(_parting(turn))
+    if turn.residual is not None and turn.cache in ("server_less", "server_more"):
+        words.append(f"hit: {turn.residual}")
     return "; ".join(words)
 
 
@@ -236,6 +240,30 @@ def _notes(report: Report) -> Iterator[str]:
     for assumption in report.pool_sweep.assumed if report.pool_sweep else ():
         yield f"pool sizes assume: {assumption}"
     yield from report.problems
+    if report.server.metrics is not None:
+        yield from _counters(report.server.metrics)
+    found = Counter(turn.residual for turn in report.turns if turn.cache in ("server_less", "server_more"))
+    for name, count in sorted((name, count) for name, count in found.items() if name is not None):
+        yield f"{name}: {_counted(count, 'hit')} unlike the prediction; {LABELS[name]}"
+
+
+def _counters(counters: Counters) -> Iterator[str]:
+    """What the server counted itself, where that can be said of this capture."""
+    if counters.restarts:
+        yield f"the server was started anew {_counted(counters.restarts, 'time')} in this capture"
+    if counters.cached_before:
+        yield "the server had served other prompts before this capture began: it may hit more than predicted"
+    own = f"the server counted {_known(counters.hits)} of {_known(counters.queries)} prompt tokens as cached"
+    here = f"{_known(counters.predicted_hits)} of {_known(counters.captured_queries)} by this capture"
+    match counters.verdict:
+        case "agree":
+            yield f"{own}, as predicted"
+        case "other_traffic":
+            yield f"{own}, {here}: other traffic was there"
+        case "differ":
+            yield f"{own}, {here}"
+        case None:
+            pass
 
 
 def _one_line(text: str) -> str:

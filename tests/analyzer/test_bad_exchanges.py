@@ -11,7 +11,7 @@ import click
 import numpy as np
 import pytest
 
-from analyzer import pipeline
+from analyzer import accounting
 from analyzer.chat_template import ChatTemplate, TemplateFailed
 from analyzer.divergences import DivergenceFinder, Pair
 from analyzer.pipeline import Options, analyze
@@ -214,7 +214,7 @@ def test_an_error_of_the_analysis_is_not_shown_as_wrong_usage(
     def fails(*given: Any) -> Any:
         raise ValueError("a fault")
 
-    monkeypatch.setattr(pipeline, "calibrate", fails)
+    monkeypatch.setattr(accounting, "summarise", fails)
     with pytest.raises(ValueError, match="a fault"):
         run_report(str(around(tmp_path, CHAT, b"{}")), Options(), form="text", output=None, fail_under=None)
 

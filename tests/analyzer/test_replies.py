@@ -129,7 +129,7 @@ def test_token_ids_of_a_stream_are_joined_by_choice() -> None:
     )
     reply = read_reply(exchange(body, stream=True))
     assert reply.prompt_token_ids == ((1, 2, 3),)
-    assert reply.generated_ids == ((7, 8), (9,))
+    assert [answer.token_ids for answer in reply.answers] == [(7, 8), (9,)]
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"[]", b'{"choices": 3, "usage": []}', b'{"choices":[null]}'])

@@ -108,7 +108,7 @@ def test_the_line_given_now_counts_before_the_one_kept_and_the_server_before_bot
     given = read_settings([fact], "vllm serve given --block-size 48 --num-gpu-blocks-override 9")
     assert given.model == "given"
     told = settle(ServerProfile(), given, block_size=None, pool_blocks=None, tokenizer=None, engine=VLLM)
-    assert (told.block_size, told.pool_blocks, told.assumed) == (48, 9, ())
+    assert (told.block_size, told.pool_blocks, len(told.assumed)) == (48, 9, 1)
     profile = ServerProfile(block_size=32)
     for said, expected in ((None, 32), (64, 64)):
         settled = settle(profile, given, block_size=said, pool_blocks=None, tokenizer=None, engine=VLLM)

@@ -22,8 +22,8 @@ from analyzer.settings import parse_settings
 from tests.corpus.setups import CACHED, MODELS, ROOT
 from tests.tokenizers import reason_missing
 from tests.vllm.cache_traffic import CacheTraffic
-from tests.vllm.live import VLLM, free_port
-from tests.vllm.server import post, serving
+from tests.vllm.live import VLLM
+from tests.vllm.server import free_port, post, serving
 
 REQUESTS = 60
 
