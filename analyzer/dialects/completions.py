@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
+from analyzer.lax_json import flag, whole
 
 
 class CompletionsDialect:
@@ -28,7 +29,7 @@ class CompletionsDialect:
         if suffix is not None and not all(isinstance(item, str) for item in prompts):
             raise ValueError("suffix needs a prompt given as text")  # renderers/online_renderer.py:640
         # A default of True, unlike chat (completion/protocol.py:133).
-        special = bool(body.get("add_special_tokens", True))
+        special = flag(body, "add_special_tokens", default=True)
         return tuple(
             Conversation(
                 dialect=self.name,
@@ -36,7 +37,7 @@ class CompletionsDialect:
                 text=item if isinstance(item, str) else None,
                 token_ids=None if isinstance(item, str) else tuple(map(int, item)),
                 add_special_tokens=special and isinstance(item, str),
-                choices=body.get("n") or 1,
+                choices=whole(body, "n") or 1,
                 suffix=suffix,
                 truncation=_truncation(body),
             )
@@ -46,7 +47,7 @@ class CompletionsDialect:
 
 def _truncation(body: Mapping[str, Any]) -> Truncation | None:
     """The length a prompt is cut to; room for output is always left, as null `max_tokens` is 16 (:433)."""
-    tokens = body.get("truncate_prompt_tokens")
+    tokens = whole(body, "truncate_prompt_tokens")
     if tokens is None:
         return None
     if tokens == 0:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from analyzer.anthropic_probes import settle_encoder
 from analyzer.chat_messages import parse_chat_messages
+from analyzer.chat_requests import MADE_UP_ID
 from analyzer.core import Conversation, Rendering
 from analyzer.renderers import Job, RenderFailed, is_chat_in
 
@@ -40,10 +42,13 @@ class MistralRenderer:
             raise RenderFailed("mistral renders messages; a raw prompt has none")
         backend = _backend(job.tokenizer.directory)
         try:
-            ids = _ids(backend, job.conversation)
+            ids = _ids(backend, settle_encoder(job, self._probe))
         except Exception as error:  # the server takes anything the library raises for a refusal
             raise RenderFailed(f"mistral-common refuses these messages: {error}") from error
         return Rendering(token_ids=np.array(ids, dtype=np.int32), source=self.name)
+
+    def _probe(self, job: Job) -> tuple[int, ...]:
+        return tuple(self.render(job).token_ids.tolist())
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The library makes ids and no text."""
@@ -90,6 +95,8 @@ def _ids(backend: Any, conversation: Conversation) -> Sequence[int]:
 
 def _messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """As sent, with parsed arguments and the last nine characters of ids (tokenizers/mistral.py:74-114)."""
+    if any(call.get("id") == MADE_UP_ID for message in messages for call in message.get("tool_calls") or ()):
+        raise ValueError("a call has no id, and the server made one up")
     prepared = []
     for message, parsed in zip(messages, parse_chat_messages(messages, "string"), strict=True):
         changed = dict(message)

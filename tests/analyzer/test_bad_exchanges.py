@@ -109,7 +109,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": DE
         (COMPLETIONS, {"prompt": [-1, 2**40]}, "neither text"),
         (COMPLETIONS, {"prompt": [2**31]}, "neither text"),
         (COMPLETIONS, {"prompt": [float("inf")]}, "neither text"),
-        (COMPLETIONS, {"prompt": "a", "truncate_prompt_tokens": "x"}, "TypeError"),
+        (COMPLETIONS, {"prompt": "a", "truncate_prompt_tokens": "x"}, "not a whole number"),
     ],
 )
 def test_a_body_that_cannot_be_rendered_is_a_sentence_on_its_row(

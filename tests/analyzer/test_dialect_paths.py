@@ -251,10 +251,10 @@ def test_a_template_that_fails_on_a_second_system_message_refuses_it(
 
 def test_disabled_thinking_is_a_low_effort_where_none_is_ignored_or_refused() -> None:
     # vLLM 0.32 entrypoints/anthropic/serving.py:206-219
-    assert disabled_effort(lambda kwargs: str(kwargs["enable_thinking"])) == "none"
+    assert disabled_effort(lambda effort: effort != "none") == "none"
     assert disabled_effort(lambda _: "the same") == "low"
-    assert disabled_effort(lambda kwargs: kwargs["reasoning_effort"].replace("none", "max")) == "low"
-    assert disabled_effort(lambda kwargs: None if kwargs["reasoning_effort"] == "none" else "x") == "low"
+    assert disabled_effort(lambda effort: effort.replace("none", "max")) == "low"
+    assert disabled_effort(lambda effort: None if effort == "none" else "x") == "low"
 
 
 def test_disabled_thinking_renders_with_the_effort_the_server_found(
