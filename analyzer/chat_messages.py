@@ -73,7 +73,7 @@ def _developer_tools(tools: Any) -> Any:
 
     One that is not makes the whole message fall to a type that keeps them as sent (chat_utils.py:361-397).
     """
-    if not isinstance(tools, list) or not all(_is_function_tool(tool) for tool in tools):
+    if not isinstance(tools, list) or not all(is_function_tool(tool) for tool in tools):
         return tools
     keys = ("name", "description", "parameters", "strict")
     return [
@@ -81,7 +81,8 @@ def _developer_tools(tools: Any) -> Any:
     ]
 
 
-def _is_function_tool(tool: Any) -> bool:
+def is_function_tool(tool: Any) -> bool:
+    """Whether a tool has the fields that chat declares for a function, and of the declared types."""
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(function, Mapping) or tool.get("type") != "function":
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 
 from analyzer.anthropic_probes import settle_encoder
 from analyzer.core import Rendering
-from analyzer.harmony_messages import developer, flat, from_items, from_messages, message
+from analyzer.harmony_messages import developer, flat, from_items, from_messages, message, told
 from analyzer.harmony_vocabulary import vocabulary_folder
 from analyzer.prompt_ids import truncated
 from analyzer.renderers import Job, RenderFailed
@@ -125,21 +125,23 @@ def _conversation(job: Job) -> list[Any]:
         raise RenderFailed(f"the server has {_IN_SYSTEM} set, and such prompts are not rendered here")
     items = conversation.items
     if items is None:
-        instructions, messages = _peeled(conversation.messages)
+        instructions, messages = _peeled(conversation.messages, told)
         return [*_preamble(job, instructions), *from_messages(messages)]
     if isinstance(items, str):
         return [*_preamble(job, conversation.instructions), message("user", [items])]
     if conversation.instructions is not None:
         return [*_preamble(job, conversation.instructions), *from_items(items)]
-    instructions, rest = _peeled(items)
+    instructions, rest = _peeled(items, lambda item: flat(item.get("content")))
     return [*_preamble(job, instructions), *from_items(rest)]
 
 
-def _peeled(given: Sequence[Mapping[str, Any]]) -> tuple[str | None, Sequence[Mapping[str, Any]]]:
+def _peeled(
+    given: Sequence[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str | None]
+) -> tuple[str | None, Sequence[Mapping[str, Any]]]:
     """A leading system or developer message holds the instructions (harmony_utils.py:282-310)."""
     if not given or given[0].get("role") not in ("system", "developer"):
         return None, given
-    return flat(given[0].get("content")), given[1:]
+    return text_of(given[0]), given[1:]
 
 
 def _preamble(job: Job, instructions: str | None) -> list[Any]:
