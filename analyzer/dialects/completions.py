@@ -60,9 +60,19 @@ def _prompts(prompt: Any) -> list[Any]:
     if (isinstance(prompt, str) and prompt) or _is_ids(prompt):
         return [prompt]
     items = prompt if isinstance(prompt, list) else []
-    if items and (all(isinstance(item, str) for item in items) or all(_is_ids(item) for item in items)):
+    if items and all(isinstance(item, str) for item in items):
         return items
+    # Within a list of lists even digits in quotes pass for ids.
+    listed = [_unquoted(item) for item in items]
+    if listed and all(_is_ids(item) for item in listed):
+        return listed
     raise ValueError("prompt is neither text, token ids, nor a list of the one or the other")
+
+
+def _unquoted(ids: Any) -> Any:
+    if not isinstance(ids, list):
+        return ids
+    return [int(item) if isinstance(item, str) and item.isdecimal() else item for item in ids]
 
 
 def _is_ids(value: Any) -> bool:

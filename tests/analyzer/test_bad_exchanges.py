@@ -101,6 +101,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": DE
         (CHAT, calls("abc"), "not a function call"),
         (CHAT, calls([1, 2]), "not a function call"),
         (CHAT, calls(7), "TypeError"),
+        (CHAT, user([{"type": "image_url", "image_url": {"url": "x"}}]), "only text can be rendered"),
         (CHAT, {"messages": []}, "the body has no messages"),
         (MESSAGES, {"messages": []}, "the body has no messages"),
         (COMPLETIONS, {"prompt": ""}, "neither text"),

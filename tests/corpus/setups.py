@@ -103,6 +103,16 @@ SETUPS = {
             '{"enable_thinking": false, "greeting": {"from": "server"}}',
         ),
     ),
+    "deepseek_v4-defaults": Setup(
+        tokenizer="deepseek_v4",
+        model="deepseek_v4",
+        flags=(
+            *("--tokenizer-mode", "deepseek_v4", *AUTO_TOOLS, "deepseek_v4"),
+            "--exclude-tools-when-tool-choice-none",
+            "--default-chat-template-kwargs",
+            '{"thinking": false, "drop_thinking": false}',
+        ),
+    ),
     "qwen3-named": Setup(
         tokenizer="qwen3",
         model="qwen3-named",
@@ -112,5 +122,9 @@ SETUPS = {
 }
 PLAIN = ("qwen3", "gemma3", "llama3_1", "deepseek_v4", "gpt-oss")
 
-ALSO = {"deepseek_v4": "deepseek_v32"}
+ALSO = {
+    "deepseek_v4": "deepseek_v32",
+    "gpt-oss": "mistral",
+    "qwen3-defaults": "deepseek_v4-defaults",
+}
 """A case for the one is for the other too. V3.2 is rendered with V3's tokenizer, the nearest at hand."""
