@@ -70,6 +70,24 @@ def test_every_case_is_frozen_as_it_now_stands(name: str) -> None:
     }
 
 
+def test_disabled_thinking_is_a_low_effort_to_gpt_oss(folder: Path) -> None:
+    # /render refuses it, as it always takes effort none; the endpoint asks its renderer, which refuses none
+    # (vLLM 0.32 entrypoints/anthropic/serving.py:206-219), and then takes low.
+    if reason := reason_missing(SETUPS["gpt-oss"].tokenizer):
+        pytest.skip(reason)
+    low, off = (
+        next(row for row in FROZEN["gpt-oss"][1] if row.case == f"messages/{name}")
+        for name in (
+            "trap12-output-config-effort",
+            "trap18-disabled-thinking-to-a-model-without-effort-none",
+        )
+    )
+    assert (low.status, off.status) == (200, 400)
+    at_ns = int(datetime.fromisoformat(FROZEN["gpt-oss"][0]["at"]).timestamp()) * 10**9
+    prompts = reader("gpt-oss", folder).read(exchange(CASES[off.case], 200, at_ns))
+    assert difference(prompts, [unpack(ids) for ids in low.prompts]) is None
+
+
 def answers(case: str) -> dict[str, Golden]:
     """What each set-up's server answered for a case."""
     rows = {
