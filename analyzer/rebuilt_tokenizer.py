@@ -38,7 +38,7 @@ def rebuilt(directory: Path, config: Mapping[str, Any], model_type: str | None) 
     from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 
     # From 5.20 on, AutoTokenizer looks at the file first; vLLM 0.32 takes an older one, which does not.
-    registered = TOKENIZER_MAPPING_NAMES.get(model_type)
+    registered = TOKENIZER_MAPPING_NAMES.get(model_type or "")
     by_class = config.get("tokenizer_class") in _REBUILDING and registered not in _BACKENDS
     kind = LlamaTokenizer if by_class else AutoTokenizer
     made = kind.from_pretrained(str(directory), local_files_only=True, trust_remote_code=False)

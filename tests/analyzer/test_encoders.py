@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from analyzer.registry import plugins
 from analyzer.renderers import RenderFailed
 from analyzer.rendering import render, render_text, renderers
+from analyzer.settings import parse_settings
 from analyzer.sourced import plain, spans_of
 from tests import tokenizers
 from tests.oracle.encoders import GOLDEN, golden, ids_of, jobs_of
@@ -141,3 +143,19 @@ def test_a_v4_tokenizer_is_known_without_a_configuration() -> None:
         plugins("renderers")["deepseek_v4"].render_text(job, generation_prompt=False)
         + "<｜Assistant｜><think>"
     )
+
+
+def test_gpt_oss_is_told_the_day_that_the_servers_environment_pins() -> None:
+    # vLLM 0.32 entrypoints/openai/parser/harmony_utils.py:134-140; the golden's day, at another time.
+    case = next(
+        item for item in cases("gpt-oss") if item["token_ids"] and item["path"].endswith("/completions")
+    )
+    day = golden("gpt-oss")["rendered_on"]
+    told = parse_settings(f"VLLM_SYSTEM_START_DATE={day} vllm serve m")
+    long_ago = datetime.fromisoformat("2020-02-02").astimezone()
+    (asked,) = jobs_of(folder_of("gpt-oss"), case["path"], case["body"], long_ago)
+    assert render(replace(asked, settings=told), "harmony").token_ids.tolist() == case["token_ids"][0]
+    assert render(asked, "harmony").token_ids.tolist() != case["token_ids"][0]
+    moved = parse_settings("VLLM_GPT_OSS_HARMONY_SYSTEM_INSTRUCTIONS=1 vllm serve m")
+    with pytest.raises(RenderFailed, match="SYSTEM_INSTRUCTIONS set"):
+        render(replace(asked, settings=moved), "harmony")
