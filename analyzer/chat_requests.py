@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+EFFORTS = ("none", "low", "medium", "high", "xhigh", "max")
+"""What may stand for disabled thinking (vLLM 0.32 entrypoints/anthropic/protocol.py:168-171)."""
+
+MADE_UP_ID = "call_id-made-up-by-the-server"
+"""Stands for the id of a call that has none: the server takes its clock for it (serving.py:511)."""
+
 
 def dump_tool(function: Mapping[str, Any], *, defer_loading: Any = None) -> dict[str, Any]:
     """A function tool as the template sees it: fixed order, other keys gone, absent texts null.

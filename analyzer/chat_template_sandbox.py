@@ -19,6 +19,7 @@ from jinja2.environment import Environment, Template
 from jinja2.filters import do_indent
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 
 MAX_POWER_BITS = 100_000
 """Bits of the largest `**` result: Python cannot be interrupted while it computes one."""
@@ -116,7 +117,7 @@ def limited_environment[E: LimitedEnvironment](kind: type[E]) -> E:
     made: Any = base.overlay()
     made.__class__ = kind
     made.filters = {**base.filters, "indent": _indent, "tojson": _KeptJson(base.filters["tojson"])}
-    made.globals = {**base.globals, "strftime_now": made.strftime_now}
+    made.globals = {**base.globals, "strftime_now": made.strftime_now, "namespace": _Namespace}
     made.concat = lambda chunks: "".join(made.gather(chunks))
     return made  # type: ignore[no-any-return]
 
@@ -168,6 +169,27 @@ class _KeptJson:
             kept = self._kept[id(x)] = x, self._tojson(x)
             self._chars += len(kept[1])
         return kept[1]
+
+
+class _Namespace(Namespace):
+    """Forgets names that begin with an underscore: the sandbox reads none of them.
+
+    So a template prints what it prints with the transformers that vLLM 0.32 takes (below 5.20); later ones
+    refuse to store such a name.
+    """
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        own, *given = args  # a template may name an attribute `self`
+        kept = {name: value for name, value in dict(*given, **kwargs).items() if not _is_private(name)}
+        Namespace.__init__(own, kept)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if not _is_private(name):
+            super().__setitem__(name, value)
+
+
+def _is_private(name: Any) -> bool:
+    return isinstance(name, str) and name.startswith("_")
 
 
 def _indent(s: Any, *args: Any, **kwargs: Any) -> str:

@@ -141,11 +141,14 @@ class Conversation:
 
     `suffix` is the text that is to follow the answer to a raw prompt, `choices` the number of answers asked
     for. `truncation` cuts the ids. `merges_system` says that system messages within the conversation are
-    put into the first where the template refuses them in place; `low_effort_kwargs`, where given, replace
-    `template_kwargs` on a server that has no effort `none` (`analyzer.anthropic_probes` settles both).
+    put into the first where the template refuses them in place; `disabled_thinking`, where given, holds the
+    `template_kwargs` for each effort that may stand for it (`analyzer.anthropic_probes` settles both).
     `tool_choice` is spelt as chat spells it. `chat_template` is the request's own template, or the name of
     one of the tokenizer's. `reasoning_effort` is the request's own field, which gpt-oss takes where others
     read `template_kwargs`.
+
+    `items` is the input of a Responses body as sent, and `instructions` its own: gpt-oss's prompt is made of
+    them, and of no message. `messages_problem` says why they make no messages for any other model.
     """
 
     dialect: str
@@ -165,12 +168,15 @@ class Conversation:
     choices: int = 1
     truncation: Truncation | None = None
     merges_system: bool = False
-    low_effort_kwargs: Mapping[str, Any] | None = None
+    disabled_thinking: Mapping[str, Mapping[str, Any]] | None = None
+    items: str | tuple[Mapping[str, Any], ...] | None = None
+    instructions: str | None = None
+    messages_problem: str | None = None
 
     @property
     def is_chat(self) -> bool:
         """Whether the prompt is made of messages; a few servers take an empty list of them."""
-        return self.text is None and self.token_ids is None
+        return self.text is None and self.token_ids is None and self.messages_problem is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,10 @@ _INPUTS = ("input_text", "input_image", "input_file")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
-def chat_messages(items: Iterable[Any]) -> list[dict[str, Any]]:
+def chat_messages(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The messages of a list of items. Raises ValueError for what the server refuses."""
     messages: list[dict[str, Any]] = []
     for item in items:
-        if not isinstance(item, Mapping):
-            raise ValueError("an input item is not an object")
         last = messages[-1] if messages and messages[-1].get("role") == "assistant" else None
         if (message := _message(item, last)) is not None:
             messages.append(message)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from analyzer.chat_requests import EFFORTS
 from analyzer.serve_command import CommandLine, Flag, read_flags, write_flags
 
 type FormatOption = Literal["auto", "string", "openai"]
@@ -38,6 +39,7 @@ class ServerSettings:
     chat_template_content_format: FormatOption = "auto"
     default_chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     exclude_tools_when_tool_choice_none: bool = False
+    anthropic_disabled_thinking_effort: str = "auto"
     trust_request_chat_template: bool | None = None
     block_size: int | None = None
     num_gpu_blocks_override: int | None = None
@@ -201,6 +203,12 @@ def _format(flag: Flag) -> FormatOption:
     return flag.values[0]  # type: ignore[return-value]
 
 
+def _effort(flag: Flag) -> str:
+    if flag.values[0] not in ("auto", *EFFORTS):
+        raise ValueError(f"{flag.values[0]!r} is none of auto, {', '.join(EFFORTS)}")
+    return flag.values[0]
+
+
 def _adapters(flag: Flag) -> tuple[str, ...]:
     """Names of adapters: `name=path`, or JSON with a name (cli_args.py LoRAParserAction)."""
     found: list[str] = []
@@ -232,6 +240,7 @@ _READERS: dict[str, Callable[[Flag], Any]] = {
     "chat_template": _text,
     "chat_template_content_format": _format,
     "default_chat_template_kwargs": _mapping,
+    "anthropic_disabled_thinking_effort": _effort,
     "block_size": _whole,
     "num_gpu_blocks_override": _whole,
     "prefix_cache_retention_interval": _whole,

@@ -21,6 +21,7 @@ import numpy as np
 
 from analyzer.core import TokenIds
 from analyzer.prefix_encoding import PrefixEncoder, cut_tokens
+from analyzer.rebuilt_tokenizer import is_rebuilt, rebuilt
 
 _NO_NORMALIZER = re.compile(
     rb'"normalizer"\s*:\s*(?:null|\{\s*"type"\s*:\s*"Sequence"\s*,\s*"normalizers"\s*:\s*\[\s*\]\s*\})'
@@ -48,7 +49,11 @@ class Tokenizer:
         path = directory / "tokenizer.json"
         if path.is_file():
             loaded = _load(path)
-            cuts = cut_tokens(loaded.added, normalizes=_normalizes(path))
+            if is_rebuilt(self.config, self.model_type, {token["content"] for token in loaded.added}):
+                # What it does at a text's beginning is not known: no cuts.
+                loaded, cuts = _load_rebuilt(directory, self.config, self.model_type), {}
+            else:
+                cuts = cut_tokens(loaded.added, normalizes=_normalizes(path))
         elif (tekken := directory / "tekken.json").is_file():
             loaded, cuts = _load_tekken(tekken), {}
         else:
@@ -202,6 +207,18 @@ def _load(path: Path) -> _Backend:
         reference = Reference.from_file(str(path))
     except Exception as error:
         raise TokenizerError(f"{path} is not a tokenizer file: {error}") from error
+    return _of_reference(reference)
+
+
+def _load_rebuilt(directory: Path, config: Mapping[str, Any], model_type: str | None) -> _Backend:
+    try:
+        return _of_reference(rebuilt(directory, config, model_type))
+    except Exception as error:
+        raise TokenizerError(f"transformers makes no tokenizer of {directory}: {error}") from error
+
+
+def _of_reference(reference: Any) -> _Backend:
+    """A tokenizer of the `tokenizers` library, without the truncation of its training run."""
     reference.no_truncation()
     reference.no_padding()
 

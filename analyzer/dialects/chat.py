@@ -10,9 +10,9 @@ from typing import Any
 
 from analyzer.chat_requests import declared_calls, dump_tool, template_kwargs
 from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
+from analyzer.lax_json import flag, whole
 from analyzer.shared_json import once, shared_like
 
-_TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal", "thinking", "tool_reference")
 
 
@@ -38,9 +38,9 @@ class ChatDialect:
                 tools=None if tools is None else tuple(once(_dump_tool, item) for item in tools),
                 template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
                 reasoning_effort=body.get("reasoning_effort"),
-                add_generation_prompt=_flag(body, "add_generation_prompt", default=True),
-                continue_final_message=_flag(body, "continue_final_message"),
-                add_special_tokens=_flag(body, "add_special_tokens"),
+                add_generation_prompt=flag(body, "add_generation_prompt", default=True),
+                continue_final_message=flag(body, "continue_final_message"),
+                add_special_tokens=flag(body, "add_special_tokens"),
                 tool_choice=body.get("tool_choice", "auto" if tools else "none"),
                 chat_template=body.get("chat_template") or None,
                 truncation=_truncation(body),
@@ -63,7 +63,7 @@ def _forwarded_ids(body: Mapping[str, Any], messages: list[Mapping[str, Any]]) -
     """
     handed_over = body.get("kv_transfer_params")
     ids = handed_over.get("prompt_token_ids") if isinstance(handed_over, Mapping) else None
-    if ids is None or _flag(body, "echo") or any(_has_media(message) for message in messages):
+    if ids is None or flag(body, "echo") or any(_has_media(message) for message in messages):
         return None
     whole = isinstance(ids, list) and all(type(item) is int and 0 <= item < TOKEN_ID_LIMIT for item in ids)
     if not whole or not ids:
@@ -100,22 +100,12 @@ def _dump_tool(tool: Any) -> Mapping[str, Any]:
 
 def _truncation(body: Mapping[str, Any]) -> Truncation | None:
     """What the prompt is cut to (protocol.py:657-678): room is kept where output is asked for."""
-    tokens = body.get("truncate_prompt_tokens")
-    if not isinstance(tokens, int):
+    tokens = whole(body, "truncate_prompt_tokens")
+    if tokens is None:
         return None
-    asked = body.get("max_completion_tokens")
-    asked = body.get("max_tokens") if asked is None else asked
+    asked = whole(body, "max_completion_tokens")
+    asked = whole(body, "max_tokens") if asked is None else asked
     return Truncation(tokens=tokens, side=body.get("truncation_side"), reserves_output=bool(asked))
-
-
-def _flag(body: Mapping[str, Any], key: str, *, default: bool = False) -> bool:
-    """A boolean, spelt in one of the ways that pydantic takes for one."""
-    value = body.get(key, default)
-    if isinstance(value, str) and value.lower() in (*_TRUE, *_FALSE):
-        return value.lower() in _TRUE
-    if value in (0, 1):
-        return bool(value)
-    raise ValueError(f"{key} is not a boolean")
 
 
 DIALECT = ChatDialect()

@@ -12,7 +12,7 @@ from typing import Any
 
 from analyzer import sourced_json
 from analyzer.anthropic_tools import chat_tools
-from analyzer.chat_requests import template_kwargs
+from analyzer.chat_requests import EFFORTS, MADE_UP_ID, template_kwargs
 from analyzer.core import Conversation
 from analyzer.shared_json import once, shared_like
 from analyzer.sourced import concat, join
@@ -58,9 +58,13 @@ class MessagesDialect:
                 reasoning_effort="none" if disabled else effort,
                 tool_choice=_tool_choice(body.get("tool_choice"), has_tools=tools is not None),
                 merges_system=True,
-                low_effort_kwargs=template_kwargs(body, "low") if disabled else None,
+                disabled_thinking=_by_effort(body) if disabled else None,
             ),
         )
+
+
+def _by_effort(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {effort: template_kwargs(body, effort) for effort in EFFORTS}
 
 
 def _tool_choice(choice: Any, *, has_tools: bool) -> Any:
@@ -161,7 +165,7 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any] | None:
 def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
     """A tool use with its input as JSON text (serving.py:523-534), keys as the chat request declares them."""
     function = {"arguments": _json_text(block.get("input") or {}), "name": block.get("name") or ""}
-    return {"id": block.get("id") or "call_", "function": function, "type": "function"}
+    return {"id": block.get("id") or MADE_UP_ID, "function": function, "type": "function"}
 
 
 def _json_text(value: Any) -> str:

@@ -102,6 +102,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": DE
         (CHAT, calls("abc"), "not a function call"),
         (CHAT, calls([1, 2]), "not a function call"),
         (CHAT, calls(7), "TypeError"),
+        (CHAT, user([{"type": "image_url", "image_url": {"url": "x"}}]), "only text can be rendered"),
         (CHAT, {"messages": []}, "the body has no messages"),
         (MESSAGES, {"messages": []}, "the body has no messages"),
         (COMPLETIONS, {"prompt": ""}, "neither text"),
@@ -110,7 +111,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": DE
         (COMPLETIONS, {"prompt": [-1, 2**40]}, "neither text"),
         (COMPLETIONS, {"prompt": [2**31]}, "neither text"),
         (COMPLETIONS, {"prompt": [float("inf")]}, "neither text"),
-        (COMPLETIONS, {"prompt": "a", "truncate_prompt_tokens": "x"}, "TypeError"),
+        (COMPLETIONS, {"prompt": "a", "truncate_prompt_tokens": "x"}, "not a whole number"),
     ],
 )
 def test_a_body_that_cannot_be_rendered_is_a_sentence_on_its_row(

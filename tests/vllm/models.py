@@ -89,6 +89,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "num_experts_per_tok": 2,
         "eos_token_id": 200002,
     },
+    "mistral": {
+        **SMALL,
+        "model_type": "mistral",
+        "architectures": ["MistralForCausalLM"],
+        "vocab_size": 131072,
+        "max_position_embeddings": 131072,
+        "sliding_window": None,
+    },
     "deepseek_v32": {
         **SMALL,
         "num_key_value_heads": 2,
@@ -145,7 +153,7 @@ def main() -> None:
         folder = ROOT / MODELS / name
         if reason_missing(setup.tokenizer) or (folder / "ready").exists():
             continue
-        copy_tokenizer(folder_of(setup.tokenizer), folder, setup.templates)
+        copy_tokenizer(setup.tokenizer, folder, setup.templates)
         (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
         if name in WITH_WEIGHTS:
             _random_weights(folder)
