@@ -7,7 +7,7 @@ rules are those of vLLM 0.32: `v1/core/kv_cache_utils.py:804` (sizes), `v1/core/
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 type GroupKind = Literal["full", "sliding", "mamba"]
@@ -54,6 +54,9 @@ class KVLayout:
     is scheduled before the one before it has ended (`--async-scheduling`). `speculative_tokens` counts the
     drafts a step checks. `mamba_align`: states are kept at block boundaries alone (`--mamba-cache-mode`),
     so that prompts are cut at multiples of `cut_tokens`, mostly the block.
+
+    `hash_block_size` is the tokens a block key: the greatest size that divides every group's
+    (kv_cache_utils.py:872). Hits end on multiples of `alignment`, the least that each divides (:845).
     """
 
     groups: tuple[KVGroup, ...]
@@ -64,20 +67,15 @@ class KVLayout:
     speculative_tokens: int = 0
     mamba_align: bool = True
     cut_tokens: int | None = None
+    hash_block_size: int = field(init=False)
+    alignment: int = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.groups:
             raise ValueError("a layout needs at least one group")
-
-    @property
-    def hash_block_size(self) -> int:
-        """Tokens a block key: the greatest size that divides every group's (kv_cache_utils.py:872)."""
-        return math.gcd(*(group.block_size for group in self.groups))
-
-    @property
-    def alignment(self) -> int:
-        """Hits end on multiples of this: the least that every group's size divides (:845)."""
-        return math.lcm(*(group.block_size for group in self.groups))
+        sizes = [group.block_size for group in self.groups]
+        object.__setattr__(self, "hash_block_size", math.gcd(*sizes))
+        object.__setattr__(self, "alignment", math.lcm(*sizes))
 
     @property
     def only_full_attention(self) -> bool:
