@@ -126,7 +126,8 @@ def test_what_answers_do_not_tell_is_all_that_is_missed(folder: Path, small: str
     play(small, capture, REQUESTS)
     told = report(capture)
     missed = differing(told["turns"])
-    assert {label for _, _, label in missed.values()} <= {"engine.answer_ids"}
+    # A client that left does not say how far its answer came, and so how much was evicted for it.
+    assert {label for _, _, label in missed.values()} <= {"engine.answer_ids", "engine.evicted"}
     assert len(missed) <= 0.03 * len(reported(told["turns"]))
     assert told["server"]["metrics"]["queries"] == told["server"]["metrics"]["captured_queries"]
 
