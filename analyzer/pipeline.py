@@ -17,6 +17,7 @@ from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import AUTO as AUTO_ENGINE
 from analyzer.ledger import engine_of, predict
 from analyzer.lineage import Lineage
+from analyzer.prefill_rate import prefill_rate, with_seconds
 from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job, unexpected
 from analyzer.rendering import AUTO, prepare
@@ -24,7 +25,7 @@ from analyzer.report import Report, Turn
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
-from analyzer.tokens import TokenizerError, start_loading
+from analyzer.tokens import Tokenizer, TokenizerError, start_loading
 from analyzer.turns import Placed, Relation, make_turn, summarise
 from store.db import Capture
 
@@ -49,7 +50,21 @@ class Options:
     explain: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """A report with what it was made from: every prompt in its place, and the tokenizer, if there was one."""
+
+    report: Report
+    placed: tuple[Placed, ...]
+    tokenizer: Tokenizer | None
+
+
 def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
+    """The report alone; see `examine`."""
+    return examine(capture, options, progress).report
+
+
+def examine(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Analysis:
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
@@ -72,15 +87,18 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     adapters = profile.adapters | set(settings.lora_modules)
     predicted = predict(engine, (item.prompt for item in placed), server, adapters)
     rows = [make_turn(item, server.block_size, predicted.get(item.prompt.name)) for item in placed]
-    turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
-    return Report(
+    calibrated = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
+    rate = prefill_rate(calibrated)
+    turns = with_seconds(calibrated, rate)
+    report = Report(
         exchanges=len({turn.id for turn in turns}),
         redaction=capture.redaction,
         server=server,
-        summary=summarise(turns),
+        summary=summarise(turns, rate),
         turns=turns,
         problems=tuple(_problems(turns, missing, reader.server)),
     )
+    return Analysis(report=report, placed=tuple(placed), tokenizer=reader.tokenizer)
 
 
 def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:

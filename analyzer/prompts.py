@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from analyzer.core import Conversation, Rendering, Reply, Verdict
+from analyzer.first_token import first_token_ns
 from analyzer.mismatch import Traits, traits_of
 from analyzer.reading import Request, dialect_of, reached_the_model, read_request
 from analyzer.renderers import Job, RenderFailed, unexpected
@@ -38,6 +39,7 @@ class ReadExchange:
     reply: Reply
     prompt_count: int
     redacted: bool = False
+    first_token_ns: int | None = None
 
     @property
     def reported_prompt_tokens(self) -> int | None:
@@ -133,6 +135,7 @@ class PromptReader:
             reply=replace(reply, prompt_token_ids=()),
             prompt_count=len(asked),
             redacted=bool(exchange.request.secrets),
+            first_token_ns=first_token_ns(exchange),
         )
         if not asked:
             return [_unread(source, request.problem or reply.error)]

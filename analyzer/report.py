@@ -6,6 +6,7 @@ Nothing is computed here. `None` is "not known".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from analyzer.core import CacheVerdict, Divergence, Finding, Outcome, Verdict
 
@@ -16,6 +17,7 @@ class Turn:
 
     `problem` says in one sentence why something about this row is missing or not to be trusted, or None.
     `conversation_rendering` is the worst `rendering` of its conversation: what its numbers rest on.
+    `ttft_ns` is when the first byte of a body came, `first_token_ns` the first token of one that streamed.
     """
 
     id: int
@@ -50,6 +52,7 @@ class Turn:
     divergence: Divergence | None
     problem: str | None
     findings: tuple[Finding, ...] = ()
+    first_token_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ class CauseTotal:
     """What one cause cost over a capture: in how many turns, and the tokens and blocks that were lost to it.
 
     `cause` is None for differences that no cause claims. `expected`: always the price of something wanted.
+    `seconds` is None where the capture shows no rate.
     """
 
     cause: str | None
@@ -83,6 +87,22 @@ class CauseTotal:
     tokens: int
     blocks: int
     expected: bool
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillRate:
+    """How many prompt tokens the server computed in a second, as this capture shows it.
+
+    `spread` are the quartiles around it, lower and upper; `turns` how many it rests on; `source` where the
+    counts of cached tokens came from. `problem` says why there is no rate, where there is none.
+    """
+
+    tokens_per_second: float | None = None
+    spread: tuple[float, float] | None = None
+    turns: int = 0
+    source: Literal["reported", "predicted", "mixed"] | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +125,7 @@ class Summary:
     recomputed_tokens: int | None
     invalidated_blocks: int | None
     causes: tuple[CauseTotal, ...] = ()
+    prefill_rate: PrefillRate = PrefillRate()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

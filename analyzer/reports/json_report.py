@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analyzer.core import Divergence, Finding
-from analyzer.report import Report, Turn
+from analyzer.report import PrefillRate, Report, Turn
 
 SCHEMA = "locality-report/1"
 
@@ -56,7 +56,8 @@ def as_object(report: Report) -> dict[str, Any]:
             "prompt_tokens": summary.prompt_tokens,
             "recomputed_tokens": summary.recomputed_tokens,
             "invalidated_blocks": summary.invalidated_blocks,
-            "causes": [asdict(total) for total in summary.causes],
+            "prefill_rate": _rate(summary.prefill_rate),
+            "causes": [_rounded(asdict(total)) for total in summary.causes],
         },
         "turns": [_turn(turn) for turn in report.turns],
         "problems": list(report.problems),
@@ -77,6 +78,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "outcome": turn.outcome,
         "started_at": _moment(turn.started_at_ns),
         "ttft_ms": _milliseconds(turn.ttft_ns),
+        "first_token_ms": _milliseconds(turn.first_token_ns),
         "duration_ms": _milliseconds(turn.duration_ns),
         "prompt_tokens": turn.prompt_tokens,
         "reported_prompt_tokens": turn.reported_prompt_tokens,
@@ -95,7 +97,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "cache": turn.cache,
         "append": turn.append,
         "divergence": None if turn.divergence is None else _divergence(turn.divergence, turn.findings),
-        "findings": [asdict(finding) for finding in turn.findings],
+        "findings": [_rounded(asdict(finding)) for finding in turn.findings],
         "problem": turn.problem,
     }
 
@@ -111,6 +113,18 @@ def _divergence(divergence: Divergence, findings: tuple[Finding, ...]) -> dict[s
         "cause": findings[0].cause if findings else None,
         "causes": [finding.cause for finding in findings if finding.cause is not None],
     }
+
+
+def _rate(rate: PrefillRate) -> dict[str, Any]:
+    spread = None if rate.spread is None else [round(bound, 1) for bound in rate.spread]
+    per_second = None if rate.tokens_per_second is None else round(rate.tokens_per_second, 1)
+    return {**asdict(rate), "tokens_per_second": per_second, "spread": spread}
+
+
+def _rounded(shape: dict[str, Any]) -> dict[str, Any]:
+    """A finding or a cause's total with its seconds in milliseconds' precision, which is more than is known."""
+    seconds = shape["seconds"]
+    return {**shape, "seconds": None if seconds is None else round(seconds, 3)}
 
 
 def _moment(nanoseconds: int) -> str:
