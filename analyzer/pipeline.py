@@ -59,12 +59,7 @@ class Analysis:
     tokenizer: Tokenizer | None
 
 
-def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
-    """The report alone; see `examine`."""
-    return examine(capture, options, progress).report
-
-
-def examine(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Analysis:
+def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Analysis:
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
@@ -97,6 +92,7 @@ def examine(capture: Capture, options: Options, progress: Progress = lambda done
         summary=summarise(turns, rate),
         turns=turns,
         problems=tuple(_problems(turns, missing, reader.server)),
+        missing=missing,
     )
     return Analysis(report=report, placed=tuple(placed), tokenizer=reader.tokenizer)
 

@@ -1,4 +1,4 @@
-"""How fast this capture's server computed prompts, read off its own answers, and what lost tokens cost in time.
+"""How fast this capture's server computed prompts, read off its answers, and what lost tokens cost in time.
 
 No constant stands in for a rate that the capture does not show: then nothing has a price in seconds.
 Fitted is seconds to the first token over tokens that were not cached, as the median of the slopes between
@@ -45,7 +45,9 @@ def prefill_rate(turns: Iterable[Turn]) -> PrefillRate:
     if not samples:
         return replace(found, source=None, problem="no streamed answer tells when its first token came")
     if len(samples) < FEWEST_TURNS:
-        few = f"only {len(samples)} of the {FEWEST_TURNS} turns that it takes tell when their first token came"
+        few = (
+            f"only {len(samples)} of the {FEWEST_TURNS} turns that it takes tell when their first token came"
+        )
         return replace(found, problem=few)
     slopes = _slopes(samples)
     if slopes is None:

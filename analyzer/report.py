@@ -130,7 +130,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One capture, analysed: rows in the order in which their exchanges began."""
+    """One capture, analysed: rows in the order in which their exchanges began.
+
+    `missing` is the one of the `problems` that says which tokenizer is missing, where one is.
+    """
 
     exchanges: int
     redaction: str
@@ -138,3 +141,4 @@ class Report:
     summary: Summary
     turns: tuple[Turn, ...]
     problems: tuple[str, ...]
+    missing: str | None = None

@@ -1,4 +1,4 @@
-"""The prefill rate is the slope that the turns agree on, whatever a few of them went through; else there is none."""
+"""The prefill rate is the slope that most turns agree on; where they do not, there is none."""
 
 from __future__ import annotations
 
