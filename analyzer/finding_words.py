@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from analyzer.core import Finding
 from analyzer.registry import describe
 from analyzer.report import PrefillRate
-from analyzer.wording import counted, differing, known, quoted
+from analyzer.wording import counted, differing, known, side
 
 UNCLAIMED = "no known cause"
-NOTHING = "nothing"
 _EXCERPT = 60
 
 
@@ -33,7 +32,7 @@ def told(finding: Finding, gain: str | None) -> Iterator[tuple[str, str]]:
     """Both sides, why, and what to do, each with its label; `gain` is what the advice would bring."""
     if finding.before is not None and finding.after is not None:
         for name, text in zip(("before", "after"), differing(finding.before, finding.after), strict=True):
-            yield name, quoted(text, _EXCERPT) if text else NOTHING
+            yield name, side(text, _EXCERPT)
     if finding.evidence:
         yield "why", finding.evidence
     elif finding.evidence is None and finding.cause is not None:  # where no text is shown

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 
 from analyzer.core import Finding
-from analyzer.finding_words import NOTHING, field, label, rate_line, told
+from analyzer.finding_words import field, label, rate_line, told
 from analyzer.layout import console_of, labelled, printed
 from analyzer.report import Turn
 from analyzer.turn_detail import Token, TokenRow, TurnDetail
@@ -25,6 +25,7 @@ from analyzer.wording import (
     known,
     one_line,
     quoted,
+    side,
 )
 
 _EXCERPT = 60
@@ -112,10 +113,10 @@ def _parting(detail: TurnDetail) -> Iterator[tuple[str, str]]:
         "append at" if turn.append else "leaves at",
         f"token {divergence.token}, {inside} into block {divergence.block}; {known(divergence.path)}{char}",
     )
-    if divergence.before is not None and divergence.after is not None:
+    if not turn.findings and divergence.before is not None and divergence.after is not None:
         before, after = differing(divergence.before, divergence.after)
-        yield "before", quoted(before, _EXCERPT) if before else NOTHING
-        yield "after", quoted(after, _EXCERPT) if after else NOTHING
+        yield "before", side(before, _EXCERPT)
+        yield "after", side(after, _EXCERPT)
 
 
 def _print_tokens(console: Console, detail: TurnDetail) -> None:

@@ -44,6 +44,11 @@ def quoted(text: str, limit: int) -> str:
     return f'"{shown}"' if whole else f'"{shown[: limit - 1]}…"'
 
 
+def side(text: str, limit: int) -> str:
+    """One side of a difference: the text that stands there, or that there is none."""
+    return quoted(text, limit) if text else "nothing"
+
+
 def one_line(text: str) -> str:
     """A text of whoever wrote it, without what would move the cursor or end the line."""
     return "".join(char if char.isprintable() else " " for char in text)

@@ -117,7 +117,7 @@ def changed(value: Any) -> Iterator[Any]:
     elif isinstance(value, dict):
         for at, (key, item) in enumerate(value.items()):
             if CANARY in key:
-                yield dict((f"{k}_changed" if i == at else k, v) for i, (k, v) in enumerate(value.items()))
+                yield {f"{k}_changed" if i == at else k: v for i, (k, v) in enumerate(value.items())}
             for other in changed(item):
                 yield {**value, key: other}
     elif isinstance(value, list):
@@ -208,6 +208,9 @@ def test_no_canary_is_in_a_comparison(capture: Path, folder: Path) -> None:
         assert CANARY not in (made.stdout + made.stderr).lower()
 
 
+PARAMETERS = "tools[0].function.parameters"
+
+
 def shown(path: str) -> str | None:
     told = without_text(report(later(1), later(2, finding(path=path))))
     return told.turns[1].findings[0].path
@@ -218,9 +221,10 @@ def shown(path: str) -> str | None:
     [
         ("messages[3].content[0].text", "messages[3].content[0].text"),
         ("messages[3].tool_calls[1].function.arguments", "messages[3].tool_calls[1].function.arguments"),
-        ("tools[0].function.parameters.properties.name.type", "tools[0].function.parameters.properties.<key1>.type"),
-        ('tools[0].input_schema.properties["my key"].enum[2]', "tools[0].input_schema.properties.<key1>.enum[2]"),
-        ("tools[0].function.parameters.properties.properties.items", "tools[0].function.parameters.properties.<key1>.items"),
+        (f"{PARAMETERS}.properties.name.type", f"{PARAMETERS}.properties.<key1>.type"),
+        (f'{PARAMETERS}.properties["my key"].enum[2]', f"{PARAMETERS}.properties.<key1>.enum[2]"),
+        (f"{PARAMETERS}.properties.properties.items", f"{PARAMETERS}.properties.<key1>.items"),
+        ("tools[1].input_schema.properties.path.type", "tools[1].input_schema.properties.<key1>.type"),
         ("messages[1].content[0].input.path", "messages[1].content[0].input.<key1>"),
         ("messages[1].content[0].input.text.id", "messages[1].content[0].input.<key1>.<key2>"),
         ("input[0].content[0].text", "input[0].content[0].text"),
@@ -229,7 +233,7 @@ def shown(path: str) -> str | None:
         ("template", "template"),
         ("mine.yours.mine", "<key1>.<key2>.<key1>"),
     ],
-)  # fmt: skip
+)
 def test_a_path_keeps_the_endpoints_words_and_hides_the_clients(path: str, told: str) -> None:
     assert shown(path) == told
 

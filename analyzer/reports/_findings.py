@@ -32,18 +32,17 @@ def print_findings(console: Console, report: Report) -> None:
         console.print()
         console.print(Text.assemble((f"{number}. {label(group.finding)}", "bold"), f": {_cost(group)}"))
         console.print(Padding(_details(group), (0, 0, 0, 3)))
-    console.print()
     for line in _left(report, groups):
-        console.print(line)
+        console.print(f"\n{line}")
 
 
 def _details(group: FindingGroup) -> RenderableType:
     finding, rows = group.finding, []
     if group.places > 1:
         rows.append(("field", f"{known(group.path)} ({counted(group.places, 'place')})"))
-        rows.append(("such as", f"{field(finding)} in turn {group.turn.id}"))
+        rows.append(("such as", f"{field(finding)} in exchange {group.turn.id}"))
     else:
-        rows.append(("field", f"{field(finding)}, as in turn {group.turn.id}"))
+        rows.append(("field", f"{field(finding)}, as in exchange {group.turn.id}"))
     return labelled([*rows, *told(finding, _gain(group))])
 
 
@@ -89,5 +88,5 @@ def _unexplained(report: Report) -> str | None:
         return None
     return (
         f"{counted(len(bare), 'turn')} left the parent's prompt where its text is not known here,"
-        f" so that nothing can be said of why (such as turn {bare[0].id})"
+        f" so that nothing can be said of why (such as exchange {bare[0].id})"
     )

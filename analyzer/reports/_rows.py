@@ -14,7 +14,7 @@ from rich.text import Text
 
 from analyzer.core import Divergence
 from analyzer.report import Turn
-from analyzer.wording import UNKNOWN, counted, differing, known, one_line, quoted
+from analyzer.wording import UNKNOWN, counted, differing, known, one_line, side
 
 TABLE_WIDTH = 72
 """Columns that the table needs to leave its last column readable."""
@@ -142,4 +142,4 @@ def _where(divergence: Divergence) -> str:
     if divergence.before is None or divergence.after is None:
         return place
     before, after = differing(divergence.before, divergence.after)
-    return f"{place}: {quoted(before, _EXCERPT)} → {quoted(after, _EXCERPT)}"
+    return f"{place}: {side(before, _EXCERPT)} → {side(after, _EXCERPT)}"
