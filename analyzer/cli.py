@@ -133,6 +133,11 @@ def report(capture: str, form: str, output: Path | None, *, no_text: bool, **cho
     dearest first, each with what it alone costs and what to do; `locality show` tells one turn in depth.
     Exit status: 0 done, 1 it failed or nothing could be rendered, 2 wrong usage, 3 --fail-under or
     --baseline did not hold.
+
+    \b
+    As a check in an agent's own tests:
+      locality report good.sqlite --format json -o baseline.json
+      locality report new.sqlite --baseline baseline.json --tolerance 2 --fail-under 80
     """
     _load_early(chosen["tokenizer"])
     from analyzer import reporting
@@ -217,8 +222,10 @@ def list_plugins(what: str) -> None:
     """List the plug-ins of a kind, with what each is for."""
     from analyzer.registry import describe
 
-    for name, purpose in describe(what):
-        click.echo(f"{name:<14}{purpose}")
+    rows = describe(what)
+    width = max(len(name) for name, _ in rows) + 2
+    for name, purpose in rows:
+        click.echo(f"{name:<{width}}{purpose}")
 
 
 def _load_early(tokenizer: str | None) -> None:

@@ -36,7 +36,7 @@ def run_compare(targets: tuple[str, str], options: Options, *, form: str) -> int
     Raises what an analysis raises.
     """
     check_usage(options)
-    reports = [read_report(target, options) for target in targets]
+    reports = [read_report(target, options, no_text=True) for target in targets]
     found = compare(*reports)
     if form == "json":
         text = json.dumps(as_object(found, targets), indent=1, ensure_ascii=False) + "\n"

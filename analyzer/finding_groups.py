@@ -41,6 +41,11 @@ class FindingGroup:
         """What a turn that has it loses to it, on average."""
         return None if self.tokens is None else round(self.tokens / self.turns)
 
+    @property
+    def seconds_a_turn(self) -> float | None:
+        """The same in time."""
+        return None if self.seconds is None else self.seconds / self.turns
+
 
 def finding_groups(turns: Iterable[Turn]) -> list[FindingGroup]:
     """All findings in groups, the dearest first."""

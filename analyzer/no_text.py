@@ -104,10 +104,17 @@ def _turn(turn: Turn, report: Report, keys: _Keys) -> Turn:
         turn,
         # A model's name is no prompt, but a client may write anything there: the server's own word is safe.
         model=turn.model if turn.model in (None, report.server.model) else WITHHELD,
-        problem=None if turn.problem is None else _sayable(turn.problem, report),
+        problem=_problem(turn, report),
         divergence=None if turn.divergence is None else _divergence(turn.divergence, keys),
         findings=tuple(_finding(finding, keys) for finding in turn.findings),
     )
+
+
+def _problem(turn: Turn, report: Report) -> str | None:
+    if turn.problem is None or turn.problem == turn.reason:
+        return turn.problem
+    quoting = turn.problem if turn.reason is None else turn.problem.removesuffix(f"; {turn.reason}")
+    return "; ".join(part for part in (_sayable(quoting, report), turn.reason) if part)
 
 
 def _divergence(divergence: Divergence, keys: _Keys) -> Divergence:

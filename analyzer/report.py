@@ -15,7 +15,8 @@ from analyzer.core import CacheVerdict, Divergence, Finding, Outcome, Verdict
 class Turn:
     """One prompt of one exchange, and how it stands to its parent. Counts are tokens or whole blocks.
 
-    `problem` says in one sentence why something about this row is missing or not to be trusted, or None.
+    `problem` says in one sentence why something about this row is missing or not to be trusted, or None;
+    `reason` is the part of it that was told from counts alone, and so quotes nothing.
     `conversation_rendering` is the worst `rendering` of its conversation: what its numbers rest on.
     `ttft_ns` is when the first byte of a body came, `first_token_ns` the first token of one that streamed.
     """
@@ -53,6 +54,7 @@ class Turn:
     problem: str | None
     findings: tuple[Finding, ...] = ()
     first_token_ns: int | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,7 +128,10 @@ def read_analysis(target: str, options: Options, *, no_text: bool = False) -> An
             return analyze(capture, options, progress)
         except RenderFailed:
             if no_text:
-                raise RenderFailed(f"--renderer {options.renderer} failed; its words may quote it") from None
+                hidden = (
+                    f"--renderer {options.renderer} failed; what it says may quote a prompt, and is not shown"
+                )
+                raise RenderFailed(hidden) from None
             raise
 
 

@@ -177,7 +177,7 @@ def _print_chain(console: Console, detail: TurnDetail) -> None:
 def _no_finding(turn: Turn) -> str:
     if turn.append:
         return "no findings: nothing that was sent before was changed"
-    return "no findings: the text at the difference is not known here, so that nothing can be said of why"
+    return "no findings: only token ids are known here, or finding out why failed"
 
 
 def _step(finding: Finding) -> str:

@@ -247,3 +247,17 @@ def test_what_can_be_told_without_text_is_told() -> None:
     assert second.kind is None
     assert (first.before, first.after, first.evidence, first.advice) == (None, None, None, None)
     assert told.summary == report(*told.turns).summary
+
+
+def test_why_a_count_is_not_the_servers_is_told_since_it_quotes_nothing() -> None:
+    reason = "the server counted 3 tokens more; locality verify --server URL finds the token"
+    quoting = later(3, problem=f"canary; {reason}", reason=reason)
+    told = without_text(report(later(1), later(2, problem=reason, reason=reason), quoting))
+    assert told.turns[1].problem == reason
+    assert told.turns[2].problem == f"withheld: 6 characters that may quote the prompt; {reason}"
+
+
+def test_a_missing_tokenizer_is_told_without_text_too(capture: Path) -> None:
+    made = locality("report", str(capture), "--no-text")
+    assert made.returncode == 1
+    assert "give --tokenizer DIR" in made.stdout

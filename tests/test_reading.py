@@ -77,8 +77,8 @@ def test_the_dearest_finding_comes_first_with_all_that_one_wants_of_it() -> None
     assert first == "1. volatile.clock (waste): 3 turns, 129 blocks, 2100 tokens, 525 ms"
     assert second == "2. template.think_strip (expected): 2 turns, 6 blocks, 110 tokens, 28 ms"
     assert third == "3. no known cause (waste): 1 turn; what it costs alone is not known"
-    assert "fix this and keep 700 more tokens per turn" in findings(mixed())
-    assert "it costs 55 tokens per turn" in findings(mixed())  # nothing to fix in what is wanted
+    assert "fix this and keep 700 more tokens (175 ms) per turn" in findings(mixed())
+    assert "it costs 55 tokens (14 ms) per" in findings(mixed())  # nothing to fix in what is wanted
 
 
 def test_fields_that_differ_in_an_index_are_one_finding() -> None:
@@ -111,7 +111,7 @@ def test_the_absence_of_findings_is_said_and_why() -> None:
     assert "no findings: every turn begins with all that was sent" in text(report(later(1), later(2)))
     assert "no findings: there is nothing to compare" in text(report(later(1)))
     bare = later(2, append=False, divergence=None)
-    assert "1 turn left the parent's prompt where its text is not known here" in text(report(later(1), bare))
+    assert "1 turn left the parent's prompt, and why is not known" in text(report(later(1), bare))
 
 
 def test_colour_only_repeats_what_is_written() -> None:
@@ -144,7 +144,7 @@ def test_long_runs_of_appends_are_one_row_in_a_long_report() -> None:
     assert len(rows) < 15
     assert "398 turns that append: nothing lost" in told
     assert "400" in told and "differs from 399" in told
-    assert told.rstrip().endswith("fix this and keep 700 more tokens per turn")
+    assert told.rstrip().endswith("keep 700 more tokens (175 ms) per turn")
 
 
 def test_a_short_report_has_a_row_for_every_turn() -> None:

@@ -173,7 +173,7 @@ def test_ids_from_the_wire_are_told_without_a_tokenizer(tmp_path: Path) -> None:
     assert "-- block 2 (from token 32)" in text
     assert "≠       7 ?" in text
     assert "+" in text.split("\n")[-4]  # only the child has a token there
-    assert "the text at the difference is not known here" in text
+    assert "only token ids are known here" in text
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100])

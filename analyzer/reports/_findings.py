@@ -58,9 +58,10 @@ def _cost(group: FindingGroup) -> str:
 def _gain(group: FindingGroup) -> str | None:
     if not group.tokens_a_turn:
         return None
+    time = "" if group.seconds_a_turn is None else f" ({duration(group.seconds_a_turn)})"
     if group.expected:
-        return f"it costs {counted(group.tokens_a_turn, 'token')} per turn"
-    return f"fix this and keep {counted(group.tokens_a_turn, 'more token')} per turn"
+        return f"it costs {counted(group.tokens_a_turn, 'token')}{time} per turn"
+    return f"fix this and keep {counted(group.tokens_a_turn, 'more token')}{time} per turn"
 
 
 def _none(report: Report) -> str:
@@ -82,11 +83,11 @@ def _left(report: Report, groups: Sequence[FindingGroup]) -> Iterator[str]:
 
 
 def _unexplained(report: Report) -> str | None:
-    """Turns that lost something and have no finding, since only token ids are known of them."""
+    """Turns that lost something and have no finding."""
     bare = [turn for turn in report.turns if turn.append is False and not turn.findings]
     if not bare:
         return None
     return (
-        f"{counted(len(bare), 'turn')} left the parent's prompt where its text is not known here,"
-        f" so that nothing can be said of why (such as exchange {bare[0].id})"
+        f"{counted(len(bare), 'turn')} left the parent's prompt, and why is not known: only token ids are,"
+        f" or the row tells what failed (such as exchange {bare[0].id})"
     )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from analyzer.prefill_rate import FEWEST_TURNS, MOST_TURNS, prefill_rate, with_seconds
 from analyzer.report import Turn
 from tests.analyzer.rows import finding, row
+from tests.captures import Sent, usage, write_capture
+from tests.conftest import locality
 
 RATE, LATENCY = 2000.0, 0.35
 
@@ -108,3 +112,33 @@ def test_a_finding_costs_its_tokens_at_the_rate_and_nothing_where_either_is_unkn
     assert [item.seconds for item in priced] == [pytest.approx(0.25), None]
     unpriced = with_seconds(rows, prefill_rate([]))[0].findings
     assert [item.seconds for item in unpriced] == [None, None]
+
+
+def test_a_report_prices_what_was_lost_at_the_rate_of_its_own_capture(
+    tmp_path: Path, sample_tokenizer: Path
+) -> None:
+    said = [{"role": "system", "content": "You are a coding agent. " * 40}]
+    sent = []
+    for number in range(8):
+        said = [*said, {"role": "user", "content": f"Question {number}, if you please."}]
+        uncached = 100 * (number + 1)
+        reported = usage(uncached + 64, cached=64)
+        sent.append(Sent(body={"messages": said}, usage=reported, ttft_ms=50 + uncached / 4))
+    other = [{"role": "system", "content": "You are no agent. " * 40}, *said[1:]]
+    sent.append(Sent(body={"messages": other}))
+    capture = write_capture(tmp_path / "c.sqlite", sent)
+    made = locality("report", str(capture), "--tokenizer", str(sample_tokenizer), "--format", "json")
+    told = json.loads(made.stdout)
+    rate = told["summary"]["prefill_rate"]
+    assert rate == {
+        "tokens_per_second": 4000.0,
+        "spread": [4000.0, 4000.0],
+        "turns": 8,
+        "source": "reported",
+        "problem": None,
+    }
+    findings = [finding for turn in told["turns"] for finding in turn["findings"]]
+    assert [turn["first_token_ms"] for turn in told["turns"]] == [75.0 + 25 * at for at in range(8)] + [None]
+    assert findings[0]["tokens"] > 100
+    assert findings[0]["seconds"] == pytest.approx(findings[0]["tokens"] / 4000, abs=0.001)
+    assert told["summary"]["causes"][0]["seconds"] == pytest.approx(findings[0]["seconds"], abs=0.001)
