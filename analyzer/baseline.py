@@ -18,10 +18,6 @@ SCHEMA = "locality-report/1"
 UNCLAIMED = "differences with no known cause"
 
 
-class BadBaseline(ValueError):
-    """A file that is no report to compare with; the message says why and what to give."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
     """What one cause cost in the earlier report."""
@@ -41,20 +37,20 @@ class Baseline:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The numbers of a report made with `--format json`. Raises BadBaseline."""
+    """The numbers of a report made with `--format json`. Raises ValueError, saying what to give."""
     told = f"--baseline {path}"
     try:
         report = json.loads(path.read_bytes())
     except OSError as error:
-        raise BadBaseline(f"{told}: {error.strerror or error}; make one with report --format json") from error
+        raise ValueError(f"{told}: {error.strerror or error}; make one with report --format json") from error
     except (ValueError, RecursionError) as error:
-        raise BadBaseline(f"{told}: not JSON; make one with report --format json -o FILE") from error
+        raise ValueError(f"{told}: not JSON; make one with report --format json -o FILE") from error
     if not isinstance(report, dict) or report.get("schema") != SCHEMA:
-        raise BadBaseline(f"{told}: not a {SCHEMA} object; make one with report --format json -o FILE")
+        raise ValueError(f"{told}: not a {SCHEMA} object; make one with report --format json -o FILE")
     try:
         return _read(report["summary"], report["server"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadBaseline(f"{told}: the report in it is not whole ({error})") from error
+        raise ValueError(f"{told}: the report in it is not whole ({error})") from error
 
 
 def worsened(now: Report, then: Baseline, tolerance_pct: float) -> Iterator[str]:

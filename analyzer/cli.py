@@ -26,12 +26,11 @@ def explained[**P, R](command: Callable[P, R]) -> Callable[P, R]:
         try:
             from analyzer.renderers import RenderFailed
             from analyzer.tokens import TokenizerError
-            from analyzer.turn_detail import NoSuchTurn
             from store.engine import CaptureError
 
             try:
                 return command(*args, **kwargs)
-            except (CaptureError, TokenizerError, RenderFailed, NoSuchTurn, OSError) as error:
+            except (CaptureError, TokenizerError, RenderFailed, OSError) as error:
                 raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
             click.echo("locality: interrupted", err=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from analyzer.baseline import BadBaseline, Baseline, read_baseline, worsened
+from analyzer.baseline import Baseline, read_baseline, worsened
 from analyzer.ledger import engine_of
 from analyzer.no_text import without_text
 from analyzer.pipeline import Analysis, Options, Progress, analyze
@@ -109,7 +109,7 @@ def _form(name: str) -> ReportForm:
 def _baseline(checks: Checks) -> Baseline | None:
     try:
         return None if checks.baseline is None else read_baseline(checks.baseline)
-    except BadBaseline as error:
+    except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 

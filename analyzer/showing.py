@@ -20,21 +20,24 @@ from analyzer.turn_detail import Token, TurnDetail, turn_detail
 from analyzer.turn_text import turn_text
 
 SCHEMA = "locality-show/1"
-_NAME = re.compile(r"(\d+)(?:#(\d+))?")
+_NAME = re.compile(r"(\d{1,18})(?:#(\d{1,18}))?")
 
 
 def run_show(target: str, name: str, options: Options, *, form: str, no_text: bool) -> int:
     """Show one turn; returns the exit status.
 
     `name` is the id of an exchange, with `#1` for the second prompt of its body. Raises click.UsageError
-    for what is none, NoSuchTurn where the capture has none of it, and what an analysis raises.
+    for what is none, click.ClickException where the capture has none of it, and what an analysis raises.
     """
     named = _NAME.fullmatch(name)
     if named is None:
         raise click.UsageError(f"{name} is no exchange; give an id as in `locality report`, such as 7 or 7#1")
     check_usage(options)
     analysis = read_analysis(target, options, no_text=no_text)
-    detail = turn_detail(analysis, int(named[1]), int(named[2] or 0))
+    try:
+        detail = turn_detail(analysis, int(named[1]), int(named[2] or 0))
+    except LookupError as error:
+        raise click.ClickException(str(error)) from error
     if no_text:
         detail = _without_text(detail)
     if form == "json":

@@ -20,10 +20,6 @@ TOKENS_BEFORE, TOKENS_AFTER = 6, 12
 """Tokens that are shown of both prompts, before the divergence and from it on."""
 
 
-class NoSuchTurn(Exception):
-    """An id that no row of the capture has; the message says which there are."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """One token; `text` is None where there is no tokenizer to ask."""
@@ -63,12 +59,12 @@ class TurnDetail:
 
 
 def turn_detail(analysis: Analysis, exchange_id: int, prompt_index: int) -> TurnDetail:
-    """The detail of one row. Raises NoSuchTurn."""
+    """The detail of one row. Raises LookupError, saying which there are, where it is none."""
     pairs = zip(analysis.report.turns, analysis.placed, strict=True)
     found = [(turn, placed) for turn, placed in pairs if turn.id == exchange_id]
     chosen = next((pair for pair in found if pair[0].prompt_index == prompt_index), None)
     if chosen is None:
-        raise NoSuchTurn(_missing(analysis.report, exchange_id, prompt_index, [turn for turn, _ in found]))
+        raise LookupError(_missing(analysis.report, exchange_id, prompt_index, [turn for turn, _ in found]))
     turn, placed = chosen
     if placed.relation is None:
         return TurnDetail(report=analysis.report, turn=turn, parent=None, parts_at=None, rows=())
