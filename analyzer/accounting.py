@@ -13,8 +13,9 @@ from analyzer.counters import Look, engines_of, restarts_ns
 from analyzer.engines import Engine, Traffic
 from analyzer.evidence import Circumstances, reconcile, with_residuals
 from analyzer.ledger import Prediction, predict, traffic_of
+from analyzer.prefill_rate import prefill_rate, with_seconds
 from analyzer.renderers import unexpected
-from analyzer.report import PoolSweep, Report, Server, Turn
+from analyzer.report import PoolSweep, PrefillRate, Report, Server, Turn
 from analyzer.sweeping import no_sweep, sweep_pool
 from analyzer.turns import Placed, make_turn, summarise
 
@@ -59,12 +60,14 @@ def account(placed: Sequence[Placed], basis: Basis, *, redaction: str) -> Report
     turns = careful.take(
         "residuals are not explained", lambda: with_residuals(turns, prediction, about), turns
     )
+    rate = careful.take("no rate of prefill", lambda: prefill_rate(turns), PrefillRate())
+    turns = with_seconds(turns, rate)
     swept = careful.take("the pool is not swept", lambda: _swept(placed, traffic, basis, careful), None)
     return Report(
         exchanges=len({turn.id for turn in turns}),
         redaction=redaction,
         server=server,
-        summary=summarise(turns),
+        summary=summarise(turns, rate),
         turns=turns,
         problems=tuple(careful.problems),
         pool_sweep=swept,

@@ -218,7 +218,8 @@ class Finding:
     once the findings before this one are restored; `tokens` and `blocks` of the parent's prompt come back
     when this one is restored too, None where that could not be tried. `expected` is the price of something
     wanted; everything else is waste. `before` and `after` are both sides of the difference, cut short.
-    `evidence` may quote the prompt; `advice` never does.
+    `evidence` may quote the prompt; `advice` never does. `seconds` is the time that the tokens took at the
+    capture's own rate. The texts are None in a report that shows none.
     """
 
     cause: str | None
@@ -229,7 +230,8 @@ class Finding:
     tokens: int | None
     blocks: int | None
     expected: bool
-    before: str
-    after: str
-    evidence: str
-    advice: str
+    before: str | None
+    after: str | None
+    evidence: str | None
+    advice: str | None
+    seconds: float | None = None

@@ -23,7 +23,7 @@ from analyzer.report import Report, Turn
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
-from analyzer.tokens import TokenizerError, start_loading
+from analyzer.tokens import Tokenizer, TokenizerError, start_loading
 from analyzer.turns import Placed
 from store.db import Capture
 
@@ -49,7 +49,16 @@ class Options:
     pool_sweep: bool = False
 
 
-def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """A report with what it was made from: every prompt in its place, and the tokenizer, if there was one."""
+
+    report: Report
+    placed: tuple[Placed, ...]
+    tokenizer: Tokenizer | None
+
+
+def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Analysis:
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
@@ -79,7 +88,8 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     )
     report = account(placed, basis, redaction=capture.redaction)
     said = _problems(report.turns, missing, reader.server)
-    return replace(report, problems=(*said, *report.problems))
+    report = replace(report, problems=(*said, *report.problems), missing=missing)
+    return Analysis(report=report, placed=tuple(placed), tokenizer=reader.tokenizer)
 
 
 def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from analyzer.answer_text import written_answer
 from analyzer.core import Answer, Conversation, Generated, GeneratedSource, Rendering, Reply, Verdict
+from analyzer.first_token import first_token_ns
 from analyzer.generated import generated_by
 from analyzer.mismatch import Traits, traits_of
 from analyzer.reading import Request, dialect_of, reached_the_model, read_request
@@ -37,6 +38,7 @@ class ReadExchange:
     reply: Reply
     prompt_count: int
     redacted: bool = False
+    first_token_ns: int | None = None
 
     @property
     def reported_prompt_tokens(self) -> int | None:
@@ -130,6 +132,7 @@ class PromptReader:
             reply=replace(reply, prompt_token_ids=(), answers=()),
             prompt_count=len(asked),
             redacted=bool(exchange.request.secrets),
+            first_token_ns=first_token_ns(exchange),
         )
         if not asked:
             return [_unread(source, request.problem or reply.error)]

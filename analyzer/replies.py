@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from analyzer.answers import choice_index, choices_of, ids_of, read_answers
 from analyzer.core import Outcome, Reply, Usage
+from analyzer.first_token import is_stream
 from analyzer.sse import read_events
 from store.records import Exchange
 
@@ -34,7 +35,7 @@ _ERROR_EVENTS = frozenset({"error", "response.failed"})
 def read_reply(exchange: Exchange) -> Reply:
     """What the exchange's response said; never raises, whatever the body holds."""
     body = exchange.response.content
-    if _is_stream(exchange):
+    if is_stream(exchange):
         events = read_events(body)
         objects = [parsed for event in events if (parsed := _object(event.data)) is not None]
         at_end = any(event.data == "[DONE]" for event in events)
@@ -70,11 +71,6 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
     return Usage(
         prompt_tokens=prompt, cached_tokens=cached, completion_tokens=_first_count(usage, _COMPLETION_KEYS)
     )
-
-
-def _is_stream(exchange: Exchange) -> bool:
-    content_type = next((v for k, v in exchange.response_headers if k.lower() == "content-type"), "")
-    return content_type.lower().startswith("text/event-stream")
 
 
 def _object(text: str | bytes) -> _Object | None:

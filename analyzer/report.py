@@ -6,6 +6,7 @@ Nothing is computed here. `None` is "not known".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from analyzer.core import (
     CacheVerdict,
@@ -23,11 +24,13 @@ from analyzer.kv_layout import KVLayout
 class Turn:
     """One prompt of one exchange, and how it stands to its parent. Counts are tokens or whole blocks.
 
-    `problem` says in one sentence why something about this row is missing or not to be trusted, or None.
+    `problem` says in one sentence why something about this row is missing or not to be trusted, or None;
+    `reason` is the part of it that was told from counts alone, and so quotes nothing.
     `conversation_rendering` is the worst `rendering` of its conversation: what its numbers rest on.
     `generated_source` says where the ids of its answer come from, None where they are not known.
     `residual` is what the difference between predicted and reported cached tokens is put down to
     (`analyzer.residuals`), None where there is none.
+    `ttft_ns` is when the first byte of a body came, `first_token_ns` the first token of one that streamed.
     """
 
     id: int
@@ -62,6 +65,8 @@ class Turn:
     divergence: Divergence | None
     problem: str | None
     findings: tuple[Finding, ...] = ()
+    first_token_ns: int | None = None
+    reason: str | None = None
     generated_source: GeneratedSource | None = None
     residual: str | None = None
 
@@ -122,6 +127,7 @@ class CauseTotal:
     """What one cause cost over a capture: in how many turns, and the tokens and blocks that were lost to it.
 
     `cause` is None for differences that no cause claims. `expected`: always the price of something wanted.
+    `seconds` is None where the capture shows no rate.
     """
 
     cause: str | None
@@ -129,6 +135,22 @@ class CauseTotal:
     tokens: int
     blocks: int
     expected: bool
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillRate:
+    """How many prompt tokens the server computed in a second, as this capture shows it.
+
+    `spread` are the quartiles around it, lower and upper; `turns` how many it rests on; `source` where the
+    counts of cached tokens came from. `problem` says why there is no rate, where there is none.
+    """
+
+    tokens_per_second: float | None = None
+    spread: tuple[float, float] | None = None
+    turns: int = 0
+    source: Literal["reported", "predicted", "mixed"] | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +173,7 @@ class Summary:
     recomputed_tokens: int | None
     invalidated_blocks: int | None
     causes: tuple[CauseTotal, ...] = ()
+    prefill_rate: PrefillRate = PrefillRate()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +210,7 @@ class Report:
     """One capture, analysed: rows in the order in which their exchanges began.
 
     `pool_sweep` is None where nobody asked for it, or the server has no pool of blocks.
+    `missing` is the one of the `problems` that says which tokenizer is missing, where one is.
     """
 
     exchanges: int
@@ -196,3 +220,4 @@ class Report:
     turns: tuple[Turn, ...]
     problems: tuple[str, ...]
     pool_sweep: PoolSweep | None = None
+    missing: str | None = None

@@ -38,6 +38,12 @@ PURE = (
     "residuals",
     "prefix_encoding",
     "shared_json",
+    "report",
+    "prefill_rate",
+    "cause_totals",
+    "finding_groups",
+    "comparison",
+    "wording",
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 

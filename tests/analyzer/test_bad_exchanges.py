@@ -75,7 +75,7 @@ def around(path: Path, endpoint: str, body: bytes, answer: bytes = b"{}") -> Pat
 
 def reported(target: Path, tokenizer: Path, **options: Any) -> Report:
     with Capture.open(str(target)) as capture:
-        return analyze(capture, Options(tokenizer=str(tokenizer), **options))
+        return analyze(capture, Options(tokenizer=str(tokenizer), **options)).report
 
 
 def good_rows_stand(report: Report) -> None:
@@ -206,7 +206,7 @@ def test_a_named_renderer_fails_hard_whatever_it_stumbles_over(
 def test_only_what_a_user_typed_is_wrong_usage(tmp_path: Path, wrong: dict[str, Any]) -> None:
     target = around(tmp_path, CHAT, b"{}")
     with pytest.raises(click.UsageError):
-        run_report(str(target), Options(**wrong), form="text", output=None, fail_under=None)
+        run_report(str(target), Options(**wrong), form="text", output=None)
 
 
 def test_an_error_of_the_analysis_is_not_shown_as_wrong_usage(
@@ -217,7 +217,7 @@ def test_an_error_of_the_analysis_is_not_shown_as_wrong_usage(
 
     monkeypatch.setattr(accounting, "summarise", fails)
     with pytest.raises(ValueError, match="a fault"):
-        run_report(str(around(tmp_path, CHAT, b"{}")), Options(), form="text", output=None, fail_under=None)
+        run_report(str(around(tmp_path, CHAT, b"{}")), Options(), form="text", output=None)
 
 
 def test_half_a_surrogate_pair_in_a_name_is_written_as_json_escapes_it(
@@ -226,7 +226,7 @@ def test_half_a_surrogate_pair_in_a_name_is_written_as_json_escapes_it(
     target = around(tmp_path, CHAT, json.dumps({**user("x"), "model": "\ud800"}).encode())
     written = tmp_path / "r.json"
     options = Options(tokenizer=str(sample_tokenizer))
-    assert run_report(str(target), options, form="json", output=written, fail_under=None) == 0
+    assert run_report(str(target), options, form="json", output=written) == 0
     assert json.loads(written.read_text())["turns"][1]["model"] == "\ud800"
 
 

@@ -91,7 +91,7 @@ class Session:
         )
 
     def report(self, **options: Any) -> Report:
-        return analyze(self.capture, Options(**{"block_size": 4, **options}))
+        return analyze(self.capture, Options(**{"block_size": 4, **options})).report
 
     def turns(self, **options: Any) -> tuple[Turn, ...]:
         return self.report(**options).turns
