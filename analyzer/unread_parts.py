@@ -24,7 +24,7 @@ _OPENAI = {
 _VLLM = {"name", "tool_call_id", "tool_calls", "reasoning", "tools", "task"}
 """Those of vLLM's type for any role, which makes a list."""
 
-_TEXT_KEYS = {"text": "text", "refusal": "refusal", "thinking": "thinking", "tool_reference": "name"}
+_TEXT_KEYS = {"text": "text", "refusal": "refusal", "thinking": "thinking"}
 _MEDIA_KEYS = frozenset(("image_url", "image_pil", "input_audio", "audio_url", "video_url", "file", "uuid"))
 
 
@@ -60,6 +60,8 @@ def _declared(part: Any) -> int:
     """How many fields of a part its type declares; none where the part fits no type."""
     if not isinstance(part, Mapping):
         return 0
+    if part.get("type") == "tool_reference":  # the one kind whose name may be absent
+        return 1 + ("name" in part) if isinstance(part.get("name", ""), str) else 0
     if key := _TEXT_KEYS.get(part.get("type", "")):
         return 2 if isinstance(part.get(key), str) else 0
     return len(_MEDIA_KEYS & part.keys())
