@@ -15,6 +15,7 @@ from typing import Any
 from analyzer.body_paths import parse_path, value_at
 from analyzer.compare import FieldPlace
 from analyzer.core import Conversation, Span
+from analyzer.fields import differing_field
 
 _MESSAGE = re.compile(r"(?:messages|input)\[(\d+)\]")
 _TOOL = re.compile(r"tools\[(\d+)\]")
@@ -79,12 +80,21 @@ class View:
 class Change:
     """A child prompt beside its parent's: both texts are equal up to the divergence.
 
-    The parent's generation prompt begins at `history_end` of its text.
+    The parent's generation prompt begins at `history_end` of its text, and `lost_tokens` are those of its
+    tokens from the divergence on. For the parent's answer, where its text is known and part of
+    `before.text`, `answer` is the character at which it begins.
     """
 
     before: View
     after: View
     history_end: int
+    lost_tokens: int
+    answer: int | None = None
+
+    @property
+    def place(self) -> FieldPlace:
+        """The field that the two differ in."""
+        return differing_field(self.before.place, self.after.place, (self.before.body, self.after.body))
 
     @property
     def in_generation_prompt(self) -> bool:

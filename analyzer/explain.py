@@ -7,8 +7,11 @@ restoring brings back. What a cause is, is told in `analyzer.causes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from analyzer.blocks import common_prefix, full_blocks
@@ -23,6 +26,9 @@ from analyzer.sourced import plain, spans_of
 
 MOST_FINDINGS = 8
 """How many differences of one turn are told apart; each costs a rendering."""
+
+MOST_JOINED = 64
+"""How many further places of one cause are taken for one difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,24 +54,45 @@ class Explainer:
 
     def explain(self, parent: Drawn, child: Drawn, token: int) -> Iterator[Finding]:
         """The causes of a difference that begins at `token`, in order of their position."""
-        causes = sorted(plugins("causes").values(), key=lambda cause: cause.rank)
-        char = common_chars(parent.text, child.text)
         for _ in range(MOST_FINDINGS):
-            change = Change(
-                before=_view(parent, char), after=_view(child, char), history_end=self.history_end
-            )
-            cause, found = _first(causes, change)
-            if cause is None and change.in_generation_prompt:
-                return  # nothing that was sent is lost
+            change = self.change(parent, child, token)
+            cause, found = _first(change)
+            if change.in_generation_prompt:
+                if cause is not None:  # with no cause, nothing that was sent is lost
+                    yield self._finding(change, cause, found, token, len(self.parent_ids))
+                return
             restored = self._restored(parent, child, change, found)
+            if restored is not None and not found.restore:
+                restored = self._restored_on(parent, restored, cause, token)
             reached = None if restored is None else self._reached(restored)
             yield self._finding(change, cause, found, token, reached)
             if restored is None or reached is None:
                 return
             child, token = restored, reached
-            char = common_chars(parent.text, child.text)
-            if char >= self.history_end:
+            if common_chars(parent.text, child.text) >= self.history_end:
                 return
+
+    def change(self, parent: Drawn, child: Drawn, token: int) -> Change:
+        """The two side by side."""
+        char = common_chars(parent.text, child.text)
+        return Change(
+            before=_view(parent, char),
+            after=_view(child, char),
+            history_end=self.history_end,
+            lost_tokens=len(self.parent_ids) - token,
+        )
+
+    def _restored_on(self, parent: Drawn, child: Drawn, cause: Cause | None, token: int) -> Drawn:
+        """The child without what follows of the same cause: a template that drops, drops in many places."""
+        for _ in range(MOST_JOINED):
+            change = self.change(parent, child, token)
+            if change.in_generation_prompt or _first(change)[0] is not cause:
+                break
+            joined = _joined(parent, child, change)
+            if joined is None or common_chars(parent.text, joined.text) <= change.after.char:
+                break
+            child = joined
+        return child
 
     def _restored(self, parent: Drawn, child: Drawn, change: Change, found: Found) -> Drawn | None:
         """The child without this difference, or None where it cannot be taken out."""
@@ -92,14 +119,12 @@ class Explainer:
     def _finding(
         self, change: Change, cause: Cause | None, found: Found, token: int, reached: int | None
     ) -> Finding:
-        size = self.block_size
-        place = change.after.place or change.before.place
-        path = found.path or (place.path if place else "template")
+        size, place = self.block_size, change.place
         return Finding(
             cause=None if cause is None else cause.name,
             kind=found.kind,
-            path=path,
-            char=found.char if found.path else place.char if place else None,
+            path=found.path or place.path,
+            char=found.char if found.path else place.char,
             token=token,
             tokens=None if reached is None else max(0, reached - token),
             blocks=None if reached is None else max(0, full_blocks(reached, size) - full_blocks(token, size)),
@@ -111,8 +136,13 @@ class Explainer:
         )
 
 
-def _first(causes: list[Cause], change: Change) -> tuple[Cause | None, Found]:
-    for cause in causes:
+@cache
+def _causes() -> list[Cause]:
+    return sorted(plugins("causes").values(), key=lambda cause: cause.rank)
+
+
+def _first(change: Change) -> tuple[Cause | None, Found]:
+    for cause in _causes():
         found = cause.find(change)
         if found is not None:
             return cause, found
@@ -134,26 +164,29 @@ def _view(drawn: Drawn, char: int) -> View:
 def _joined(parent: Drawn, child: Drawn, change: Change) -> Drawn | None:
     """The child with the parent's text up to the next field character that both have, from there its own."""
     char = change.after.char
-    known = {(span.path, span.path_char): span for span in parent.spans if span.exact}
-    for span in child.spans:
-        if span.char_end <= char or not span.exact:
-            continue
-        there = _same_place(parent.spans, known, span, char)
-        if there is not None:
-            before, after = there
-            text = parent.text[:before] + child.text[after:]
-            return replace(child, text=text, spans=spans_of(text))
+    known: dict[str, list[Span]] = {}
+    for span in parent.spans[_at(parent.spans, char) :]:
+        if span.exact:
+            known.setdefault(span.path, []).append(span)
+    for span in child.spans[_at(child.spans, char) :]:
+        for other in known.get(span.path, ()) if span.exact else ():
+            there = _same_place(other, span, char)
+            if there is not None:
+                before, after = there
+                text = parent.text[:before] + child.text[after:]
+                return replace(child, text=text, spans=spans_of(text))
     return None
 
 
-def _same_place(
-    spans: Any, known: dict[tuple[str, int], Span], span: Span, char: int
-) -> tuple[int, int] | None:
-    """Where both texts hold the same character of the same field, at or behind `char`; parent's, child's."""
-    other = known.get((span.path, span.path_char))
-    if other is None:
+def _same_place(other: Span, span: Span, char: int) -> tuple[int, int] | None:
+    """Where both texts hold the same character of a field, at or behind `char`; parent's, child's."""
+    starts = [each.path_char + max(0, char - each.char_start) for each in (other, span)]
+    ends = [each.path_char + each.char_end - each.char_start for each in (other, span)]
+    first = max(starts)
+    if first >= min(ends):
         return None
-    skipped = max(0, char - span.char_start, char - other.char_start)
-    if skipped >= min(span.char_end - span.char_start, other.char_end - other.char_start):
-        return None
-    return other.char_start + skipped, span.char_start + skipped
+    return other.char_start + first - other.path_char, span.char_start + first - span.path_char
+
+
+def _at(spans: Sequence[Span], char: int) -> int:
+    return bisect_right(spans, char, key=attrgetter("char_end"))
