@@ -99,4 +99,4 @@ class Change:
     @property
     def in_generation_prompt(self) -> bool:
         """Whether all that was sent before is still there, and only the parent's generation prompt is not."""
-        return self.before.char >= self.history_end
+        return self.answer is None and self.before.char >= self.history_end

@@ -17,6 +17,7 @@ from analyzer.explain import Drawn, Explainer
 from analyzer.renderers import Job, RenderFailed, unexpected
 from analyzer.rendering import render_text
 from analyzer.sourced import spans_of
+from analyzer.token_text import text_of
 
 type PromptKey = tuple[int, int]
 """Exchange id and prompt index."""
@@ -47,12 +48,13 @@ class Parting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A prompt and its parent, with their token ids."""
+    """A prompt and its parent with their token ids, and the parent's answer's where the server told them."""
 
     parent: PromptKey
     child: PromptKey
     parent_ids: TokenIds
     child_ids: TokenIds
+    answer_ids: TokenIds | None = None
 
 
 class DivergenceFinder:
@@ -68,7 +70,7 @@ class DivergenceFinder:
         """Where the child leaves the parent; only the token and its block where no text can be had."""
         common = common_prefix(pair.parent_ids, pair.child_ids)
         if common == len(pair.parent_ids):
-            return Parting(append=True, divergence=None)
+            return Parting(append=True, divergence=None, findings=self._in_answer(pair))
         block = common // self._block_size
         bare = Divergence(token=common, block=block, path=None, char=None, before=None, after=None)
         try:
@@ -125,6 +127,24 @@ class DivergenceFinder:
         several = isinstance(body["prompt"][0], list)
         inside = f"[{pair.child[1]}]" if several else ""
         return replace(bare, path=f"prompt{inside}[{bare.token}]")
+
+    def _in_answer(self, pair: Pair) -> tuple[Finding, ...]:
+        """Why the parent's answer is not what this prompt goes on with, where its ids are known."""
+        if not self._explain or pair.answer_ids is None:
+            return ()
+        cached = pair.answer_ids[:-1]  # the last token of an answer is never computed on
+        token = len(pair.parent_ids) + common_prefix(pair.child_ids[len(pair.parent_ids) :], cached)
+        if token == len(pair.parent_ids) + len(cached):
+            return ()
+        try:
+            before, after = self._drawn(pair.parent), self._drawn(pair.child)
+            if before is None or after is None or before.job.tokenizer is None:
+                return ()
+            answer = text_of(before.job.tokenizer.directory).decode(cached.tolist())
+            explainer = self._explainer(pair, len(before.text))
+            return tuple(explainer.explain_answer(before, after, answer, token, len(cached)))
+        except Exception:  # the numbers of the row are right without it
+            return ()
 
     def _drawn(self, key: PromptKey) -> Drawn | None:
         if key not in self._kept:

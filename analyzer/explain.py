@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -22,10 +23,15 @@ from analyzer.compare import Side, common_chars, excerpt, place_of
 from analyzer.core import Finding, Span, TokenIds
 from analyzer.registry import plugins
 from analyzer.renderers import Job, RenderFailed, tokenized
-from analyzer.sourced import plain, spans_of
+from analyzer.sourced import concat, plain, spans_of
 
 MOST_FINDINGS = 8
 """How many differences of one turn are told apart; each costs a rendering."""
+
+ANSWER_CAUSE = "template.roundtrip"
+"""The one cause that is asked where only the generated part is lost."""
+
+_UNKNOWN = Found(evidence="the prompts differ in a way that no known cause has", advice="compare both")
 
 MOST_JOINED = 64
 """How many further places of one cause are taken for one difference."""
@@ -56,12 +62,11 @@ class Explainer:
         """The causes of a difference that begins at `token`, in order of their position."""
         for _ in range(MOST_FINDINGS):
             change = self.change(parent, child, token)
-            cause, found = _first(change)
             if change.in_generation_prompt:
-                if cause is not None:  # with no cause, nothing that was sent is lost
-                    yield self._finding(change, cause, found, token, len(self.parent_ids))
+                for named, found in islice(_found(change), 1):  # with none, nothing that was sent is lost
+                    yield self._finding(change, named, found, token, len(self.parent_ids))
                 return
-            restored = self._restored(parent, child, change, found)
+            cause, found, restored = self._confirmed(parent, child, change)
             if restored is not None and not found.restore:
                 restored = self._restored_on(parent, restored, cause, token)
             reached = None if restored is None else self._reached(restored)
@@ -71,6 +76,30 @@ class Explainer:
             child, token = restored, reached
             if common_chars(parent.text, child.text) >= self.history_end:
                 return
+
+    def explain_answer(
+        self, parent: Drawn, child: Drawn, answer: str, token: int, answer_tokens: int
+    ) -> Iterator[Finding]:
+        """Why a child that begins with the parent's prompt does not go on with the parent's `answer`."""
+        with_answer = replace(parent, text=concat((parent.text, answer)))
+        change = replace(self.change(with_answer, child, token), answer=len(parent.text))
+        for cause, found in _found(change):
+            if cause.name == ANSWER_CAUSE:
+                yield self._finding(change, cause, found, token, len(self.parent_ids) + answer_tokens)
+
+    def _confirmed(
+        self, parent: Drawn, child: Drawn, change: Change
+    ) -> tuple[Cause | None, Found, Drawn | None]:
+        """The first cause that claims the change and whose restoring bears it out; and the child then."""
+        first: tuple[Cause | None, Found] | None = None
+        for cause, found in _found(change):
+            restored = self._restored(parent, child, change, found)
+            if restored is not None:
+                return cause, found, restored
+            first = first or (cause, found)
+        if first is not None:
+            return *first, None
+        return None, _UNKNOWN, self._restored(parent, child, change, _UNKNOWN)
 
     def change(self, parent: Drawn, child: Drawn, token: int) -> Change:
         """The two side by side."""
@@ -86,7 +115,7 @@ class Explainer:
         """The child without what follows of the same cause: a template that drops, drops in many places."""
         for _ in range(MOST_JOINED):
             change = self.change(parent, child, token)
-            if change.in_generation_prompt or _first(change)[0] is not cause:
+            if change.in_generation_prompt or next((each for each, _ in _found(change)), None) is not cause:
                 break
             joined = _joined(parent, child, change)
             if joined is None or common_chars(parent.text, joined.text) <= change.after.char:
@@ -141,12 +170,11 @@ def _causes() -> list[Cause]:
     return sorted(plugins("causes").values(), key=lambda cause: cause.rank)
 
 
-def _first(change: Change) -> tuple[Cause | None, Found]:
+def _found(change: Change) -> Iterator[tuple[Cause, Found]]:
     for cause in _causes():
         found = cause.find(change)
         if found is not None:
-            return cause, found
-    return None, Found(evidence="the prompts differ in a way that no known cause has", advice="compare both")
+            yield cause, found
 
 
 def _view(drawn: Drawn, char: int) -> View:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from analyzer.blocks import common_prefix
 from analyzer.calibration import calibrate
 from analyzer.core import TokenIds
@@ -168,6 +170,7 @@ class _Placer:
             child=self._rendered[child].key,
             parent_ids=self._ids[parent],
             child_ids=self._ids[child],
+            answer_ids=_told_ids(self._rendered[parent]),
         )
         return Relation(
             parent=self._rendered[parent],
@@ -175,3 +178,9 @@ class _Placer:
             common_tokens=common_prefix(self._ids[parent], self._ids[child]),
             parting=self._finder.find(pair),
         )
+
+
+def _told_ids(prompt: Prompt) -> TokenIds | None:
+    """The ids of a prompt's answer, where the server told them and there was one answer."""
+    generated = prompt.generated
+    return np.array(generated, dtype=np.int32) if isinstance(generated, tuple) and generated else None

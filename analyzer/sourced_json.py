@@ -266,9 +266,7 @@ class _Writer:
         else:
             yield scalar_text(json.dumps(value), place)
 
-    def rows(
-        self, rows: Iterator[tuple[str, Any, Place | None]], ends: str, margin: str
-    ) -> Iterator[str]:
+    def rows(self, rows: Iterator[tuple[str, Any, Place | None]], ends: str, margin: str) -> Iterator[str]:
         inner = "" if self.step is None else margin + self.step
         lead = ends[0] + inner
         for head, item, place in rows:

@@ -165,9 +165,9 @@ def test_numbers_booleans_and_null_carry_their_members_path_when_dumped() -> Non
         ", 7": "tools[1]",
     }.items():
         start = text.index(piece)
-        assert [
-            (span.path, span.exact) for span in spans_of(text[start : start + len(piece)])
-        ] == [(path, False)]
+        assert [(span.path, span.exact) for span in spans_of(text[start : start + len(piece)])] == [
+            (path, False)
+        ]
 
 
 def test_quotes_and_commas_belong_to_the_member_they_are_written_for() -> None:

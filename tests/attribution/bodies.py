@@ -19,12 +19,12 @@ _BUILDS = re.compile(
     r"|^tools\[\d+\]\.type$"
 )
 _CHARS = " \n\t\"'\\<>&abcdefgh.,:{}[]éß漢🙂"
-_NEW = "QZ7é\n\"\\ a"
+_NEW = 'QZ7é\n"\\ a'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """A body before and after one change, the paths that name it, and the character, None where it has none."""
+    """A body before and after one change, the paths that name it, and its character where it has one."""
 
     before: dict[str, Any]
     after: dict[str, Any]
@@ -78,7 +78,7 @@ def leaves(value: Any, path: str) -> Iterator[_Leaf]:
 
 def _changed(path: str, old: Any, dice: random.Random) -> tuple[Any, int | None]:
     if isinstance(old, str):
-        text = path.endswith("arguments") and _edited_json(old, dice) or _edited(old, dice)
+        text = (path.endswith("arguments") and _edited_json(old, dice)) or _edited(old, dice)
         return text, _parts(old, text)
     if isinstance(old, bool):
         return not old, None
@@ -104,6 +104,7 @@ def _edited_json(text: str, dice: random.Random) -> str | None:
         new = _edited(text, dice)
         try:
             if isinstance(json.loads(new), dict):
+                json.dumps(json.loads(new), ensure_ascii=False).encode()  # no half of a surrogate pair
                 return new
         except ValueError:
             continue
@@ -170,10 +171,12 @@ class Maker:
             function = {"name": self.words(), "arguments": given}
             calls.append({"id": f"{turn}{name}", "type": "function", "function": function})
         key = self.dice.choice(["reasoning", "reasoning_content"])
-        answer: dict[str, Any] = {"role": "assistant", "content": self.parts(), **self.maybe(**{key: self.words()})}
-        results = [
-            {"role": "tool", "tool_call_id": call["id"], "content": self.parts()} for call in calls
-        ]
+        answer: dict[str, Any] = {
+            "role": "assistant",
+            "content": self.parts(),
+            **self.maybe(**{key: self.words()}),
+        }
+        results = [{"role": "tool", "tool_call_id": call["id"], "content": self.parts()} for call in calls]
         return [answer | ({"tool_calls": calls} if calls else {}), *results]
 
     def _chat_tools(self) -> list[dict[str, Any]]:
@@ -190,7 +193,6 @@ class Maker:
     def messages(self) -> dict[str, Any]:
         messages: list[dict[str, Any]] = []
         for turn in range(self.dice.randint(1, 3)):
-            asked: list[dict[str, Any]] = [{"type": "text", "text": self.words()}]
             uses = [
                 {"type": "tool_use", "id": f"{turn}{name}", "name": self.words(), "input": self.arguments()}
                 for name in "ab"[: self.dice.randint(0, 2)]
@@ -201,13 +203,21 @@ class Maker:
                 {"type": "tool_result", "tool_use_id": use["id"], "content": self.parts()} for use in uses
             ]
             messages += [
-                {"role": "user", "content": self.dice.choice([asked, self.words()])},
+                {"role": "user", "content": self.parts()},
                 {"role": "assistant", "content": [*([thinking] if thinking else []), said, *uses]},
-                *([{"role": "user", "content": [*results, *asked]}] if results else []),
+                *([{"role": "user", "content": [*results, *self._text_blocks()]}] if results else []),
             ]
         messages.append({"role": "user", "content": self.parts()})
         tools = [self._function("input_schema") for _ in range(2)]
-        return {"max_tokens": 9, "messages": messages, **self.maybe(system=self.parts()), **self.maybe(tools=tools)}
+        return {
+            "max_tokens": 9,
+            "messages": messages,
+            **self.maybe(system=self.parts()),
+            **self.maybe(tools=tools),
+        }
+
+    def _text_blocks(self) -> list[dict[str, Any]]:
+        return [{"type": "text", "text": self.words()} for _ in range(self.dice.randint(0, 2))]
 
     def responses(self) -> dict[str, Any]:
         items: list[dict[str, Any]] = []
@@ -219,7 +229,11 @@ class Maker:
             said = [{"type": "output_text", "text": self.words()}]
             items.append({"type": "message", "role": "assistant", "content": said})
             for name in "ab"[: self.dice.randint(0, 2)]:
-                call = {"call_id": f"{turn}{name}", "name": self.words(), "arguments": json.dumps(self.arguments())}
+                call = {
+                    "call_id": f"{turn}{name}",
+                    "name": self.words(),
+                    "arguments": json.dumps(self.arguments()),
+                }
                 items.append({"type": "function_call", **call})
                 output = {"call_id": f"{turn}{name}", "output": self.parts("input_text")}
                 items.append({"type": "function_call_output", **output})
