@@ -44,8 +44,8 @@ class TemplateSystemHoist:
         return Found(
             evidence="a system message that was appended is printed before the conversation",
             advice=f"send {item_path(shown.path)} as text of the user or in a tool result, switch the"
-            " reminder off (Claude Code: CLAUDE_CODE_TOTAL_TOKENS_REMINDER=off), or serve with a chat template that"
-            " takes system messages in place",
+            " reminder off (Claude Code: CLAUDE_CODE_TOTAL_TOKENS_REMINDER=off), or serve with a template"
+            " that takes system messages in place",
             path=shown.path,
             char=shown.path_char if shown.exact else None,
         )

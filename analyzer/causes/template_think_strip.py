@@ -63,11 +63,11 @@ class TemplateThinkStrip:
                 char=char,
                 expected=True,
             )
-        if not _had_empty_block(change) or not appends(change):
+        if not _had_empty_block(change):
             return None
         return Found(
             evidence=f"the chat template no longer prints an empty block for reasoning: {trigger}",
-            advice="serve with a chat template that prints a block for reasoning always, or only where there is some",
+            advice="serve with a chat template that always prints a block for reasoning, or only a full one",
             kind="empty_wrapper",
             path="template",
             expected=True,
