@@ -15,7 +15,7 @@ from typing import Any
 from analyzer.body_paths import parse_path, value_at
 from analyzer.compare import FieldPlace
 from analyzer.core import Conversation, Span
-from analyzer.fields import differing_field
+from analyzer.fields import differing_field, differs, shifted_field
 
 _MESSAGE = re.compile(r"(?:messages|input)\[(\d+)\]")
 _TOOL = re.compile(r"tools\[(\d+)\]")
@@ -94,7 +94,12 @@ class Change:
     @property
     def place(self) -> FieldPlace:
         """The field that the two differ in."""
-        return differing_field(self.before.place, self.after.place, (self.before.body, self.after.body))
+        before, after = self.before, self.after
+        bodies = before.body, after.body
+        place = differing_field(before.place, after.place, bodies)
+        if differs(place, bodies):
+            return place
+        return shifted_field(before.spans, after.spans, after.char, bodies) or place
 
     @property
     def in_generation_prompt(self) -> bool:

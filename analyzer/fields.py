@@ -5,10 +5,12 @@ It says where, not why. A place is where a rendering shows a field; what the bod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from analyzer.body_paths import parse_path, value_at
 from analyzer.compare import TEMPLATE, FieldPlace, common_chars
+from analyzer.core import Span
 
 _LONGEST_ESCAPE = len(r"\ud83d\ude00")
 
@@ -32,6 +34,30 @@ def differing_field(
     known = [place.char for place in places if place.path == path and place.char is not None]
     alone = all(place.path == path for place in (before, after) if place is not None)
     return FieldPlace(path=path, char=_char(path, known[0] if known else None, bodies, alone=alone))
+
+
+def shifted_field(
+    before: Sequence[Span], after: Sequence[Span], char: int, bodies: tuple[Any, Any]
+) -> FieldPlace | None:
+    """The changed field in front of a difference, where what it gained or lost reads like what follows it.
+
+    A line break more before the template's own line break shows only behind both; `before` and `after` tell
+    where each text comes from, and part where the field does.
+    """
+    for one, other in zip(before, after, strict=False):
+        if one == other:
+            continue
+        path = one.path if one.char_start <= other.char_start else other.path
+        texts = [value_at(body, path) for body in bodies]
+        if min(one.char_start, other.char_start) < char and all(isinstance(text, str) for text in texts):
+            return FieldPlace(path=path, char=common_chars(*texts)) if texts[0] != texts[1] else None
+        return None
+    return None
+
+
+def differs(place: FieldPlace, bodies: tuple[Any, Any]) -> bool:
+    """Whether a place is a field that the two bodies hold differently."""
+    return place != TEMPLATE and _differs(place.path, bodies)
 
 
 def _differs(path: str, bodies: tuple[Any, Any]) -> bool:

@@ -6,7 +6,7 @@ Tools that changed are another cause's.
 from __future__ import annotations
 
 from analyzer.causes import Example, Found
-from analyzer.causes._bodies import item_index, shown_next
+from analyzer.causes._bodies import item_path, same_value, shown_next
 from analyzer.causes._templates import TOOLS_BEFORE_LAST_USER
 from analyzer.change import Change, View
 
@@ -40,7 +40,9 @@ class TemplateToolsFloat:
         shown, instead = shown_next(before), shown_next(after)
         if shown is None or instead is None or not shown.path.startswith("tools["):
             return None
-        if before.body.get("tools") != after.body.get("tools") or item_index(instead.path) is None:
+        message = item_path(instead.path)
+        same_tools = before.body.get("tools") == after.body.get("tools")
+        if not same_tools or message is None or not same_value(change, message):
             return None
         if (moved := _tools_behind(after)) is None:
             return None

@@ -8,7 +8,7 @@ import pytest
 
 from analyzer.compare import TEMPLATE, FieldPlace, place_of
 from analyzer.core import Span
-from analyzer.fields import differing_field
+from analyzer.fields import differing_field, shifted_field
 
 ONE, TWO, ARGUMENTS = "system[0].text", "system[1].text", "messages[0].arguments"
 
@@ -63,3 +63,11 @@ def test_a_place_is_the_run_that_holds_the_character() -> None:
     assert [place_of(spans, char) for char in (2, 3, 5, 6, 9)] == [
         None, at("a", 2), at("a", 4), at("b", None), None,
     ]  # fmt: skip
+
+
+def test_a_line_break_before_the_templates_own_belongs_to_its_field() -> None:
+    # "ab" and "ab\n" before a line break of the template: the texts part only behind that.
+    before = [Span(char_start=0, char_end=2, path=ONE, path_char=0)]
+    after = [Span(char_start=0, char_end=3, path=ONE, path_char=0)]
+    assert shifted_field(before, after, 3, (system("ab"), system("ab\n"))) == at(ONE, 2)
+    assert shifted_field(before, before, 3, (system("ab"), system("ab"))) is None
