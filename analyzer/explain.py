@@ -7,12 +7,10 @@ restoring brings back. What a cause is, is told in `analyzer.causes`.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
-from operator import attrgetter
 from typing import Any
 
 from analyzer.blocks import common_prefix, full_blocks
@@ -20,7 +18,8 @@ from analyzer.body_paths import edited
 from analyzer.causes import Cause, Found
 from analyzer.change import Change, View
 from analyzer.compare import Side, common_chars, excerpt, place_of
-from analyzer.core import Finding, Span, TokenIds
+from analyzer.core import Finding, TokenIds
+from analyzer.joining import Joiner
 from analyzer.registry import plugins
 from analyzer.renderers import Job, RenderFailed, tokenized
 from analyzer.sourced import concat, plain, spans_of
@@ -33,7 +32,7 @@ ANSWER_CAUSE = "template.roundtrip"
 
 _UNKNOWN = Found(evidence="the prompts differ in a way that no known cause has", advice="compare both")
 
-MOST_JOINED = 64
+MOST_JOINED = 1000
 """How many further places of one cause are taken for one difference."""
 
 
@@ -67,8 +66,6 @@ class Explainer:
                     yield self._finding(change, named, found, token, len(self.parent_ids))
                 return
             cause, found, restored = self._confirmed(parent, child, change)
-            if restored is not None and not found.restore:
-                restored = self._restored_on(parent, restored, cause, token)
             reached = None if restored is None else self._reached(restored)
             yield self._finding(change, cause, found, token, reached)
             if restored is None or reached is None:
@@ -111,31 +108,40 @@ class Explainer:
             lost_tokens=len(self.parent_ids) - token,
         )
 
-    def _restored_on(self, parent: Drawn, child: Drawn, cause: Cause | None, token: int) -> Drawn:
-        """The child without what follows of the same cause: a template that drops, drops in many places."""
-        for _ in range(MOST_JOINED):
-            change = self.change(parent, child, token)
-            if change.in_generation_prompt or next((each for each, _ in _found(change)), None) is not cause:
-                break
-            joined = _joined(parent, child, change)
-            if joined is None or common_chars(parent.text, joined.text) <= change.after.char:
-                break
-            child = joined
-        return child
-
     def _restored(self, parent: Drawn, child: Drawn, change: Change, found: Found) -> Drawn | None:
         """The child without this difference, or None where it cannot be taken out."""
-        drawn = None
-        if found.restore:
-            try:
-                drawn = self.redraw(edited(child.body, found.restore))
-            except LookupError:
-                return None
-        else:
-            drawn = _joined(parent, child, change)
+        if not found.restore:
+            return self._joined(parent, child, change)
+        try:
+            drawn = self.redraw(edited(child.body, found.restore))
+        except LookupError:
+            return None
         if drawn is None or common_chars(parent.text, drawn.text) <= change.after.char:
             return None
         return drawn
+
+    def _joined(self, parent: Drawn, child: Drawn, change: Change) -> Drawn | None:
+        """The child joined to its parent behind this difference, and behind what follows of the same cause.
+
+        A template that drops something drops it in many places.
+        """
+        joiner = Joiner(parent, child)
+        cause = _first(change)
+        reached = joiner.joint((change.before.char, change.after.char))
+        joint = None
+        for _ in range(MOST_JOINED):
+            if reached is None:
+                break
+            joint = reached
+            before, after = joiner.parted(joint)
+            if before >= self.history_end:
+                break
+            following = replace(change, before=_view(parent, before), after=_view(child, after))
+            reached = joiner.joint((before, after)) if _first(following) is cause else None
+        if joint is None:
+            return None
+        text = joiner.text(joint)
+        return replace(child, text=text, spans=spans_of(text))
 
     def _reached(self, restored: Drawn) -> int | None:
         """The common token prefix once a difference is restored; None where there is no tokenizer."""
@@ -177,6 +183,10 @@ def _found(change: Change) -> Iterator[tuple[Cause, Found]]:
             yield cause, found
 
 
+def _first(change: Change) -> Cause | None:
+    return next((cause for cause, _ in _found(change)), None)
+
+
 def _view(drawn: Drawn, char: int) -> View:
     return View(
         body=drawn.body,
@@ -187,34 +197,3 @@ def _view(drawn: Drawn, char: int) -> View:
         place=place_of(drawn.spans, char),
         clock=drawn.job.clock,
     )
-
-
-def _joined(parent: Drawn, child: Drawn, change: Change) -> Drawn | None:
-    """The child with the parent's text up to the next field character that both have, from there its own."""
-    char = change.after.char
-    known: dict[str, list[Span]] = {}
-    for span in parent.spans[_at(parent.spans, char) :]:
-        if span.exact:
-            known.setdefault(span.path, []).append(span)
-    for span in child.spans[_at(child.spans, char) :]:
-        for other in known.get(span.path, ()) if span.exact else ():
-            there = _same_place(other, span, char)
-            if there is not None:
-                before, after = there
-                text = parent.text[:before] + child.text[after:]
-                return replace(child, text=text, spans=spans_of(text))
-    return None
-
-
-def _same_place(other: Span, span: Span, char: int) -> tuple[int, int] | None:
-    """Where both texts hold the same character of a field, at or behind `char`; parent's, child's."""
-    starts = [each.path_char + max(0, char - each.char_start) for each in (other, span)]
-    ends = [each.path_char + each.char_end - each.char_start for each in (other, span)]
-    first = max(starts)
-    if first >= min(ends):
-        return None
-    return other.char_start + first - other.path_char, span.char_start + first - span.path_char
-
-
-def _at(spans: Sequence[Span], char: int) -> int:
-    return bisect_right(spans, char, key=attrgetter("char_end"))

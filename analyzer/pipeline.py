@@ -19,6 +19,7 @@ from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import AUTO as AUTO_ENGINE
 from analyzer.ledger import engine_of, predict
 from analyzer.lineage import Lineage
+from analyzer.notes import notes_of
 from analyzer.prompts import Prompt, PromptReader
 from analyzer.renderers import Job, unexpected
 from analyzer.rendering import AUTO, prepare
@@ -74,6 +75,7 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     adapters = profile.adapters | set(settings.lora_modules)
     predicted = predict(engine, (item.prompt for item in placed), server, adapters)
     rows = [make_turn(item, server.block_size, predicted.get(item.prompt.name)) for item in placed]
+    rows = [replace(row, notes=notes) for row, notes in zip(rows, notes_of(placed), strict=True)]
     turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
     return Report(
         exchanges=len({turn.id for turn in turns}),

@@ -11,6 +11,14 @@ from analyzer.core import CacheVerdict, Divergence, Finding, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something to know of a row that is no loss: a label of the field's, and one sentence."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One prompt of one exchange, and how it stands to its parent. Counts are tokens or whole blocks.
 
@@ -50,6 +58,7 @@ class Turn:
     divergence: Divergence | None
     problem: str | None
     findings: tuple[Finding, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,10 @@ PURE = (
     "mismatch",
     "prefix_encoding",
     "shared_json",
+    "shared_wraps",
+    "body_paths",
+    "fields",
+    "joining",
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 
