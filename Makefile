@@ -44,7 +44,7 @@ check: $(READY) ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY) ## measure: report, storage, streaming
+bench: $(READY) ## measure: report, causes, storage, streaming
 	$(BIN)/python -m tests.bench
 
 clean: ## remove the environments, what was fetched for the tests, and caches

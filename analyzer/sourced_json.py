@@ -103,8 +103,7 @@ def with_members(
     value: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
     """`{**before, **value, **after}`, keeping what `value` knows of its own members."""
-    merged = {**before, **value, **after}
-    return like(value, merged)
+    return like(value, {**before, **value, **after})
 
 
 def like(value: Mapping[str, Any], members: dict[str, Any]) -> dict[str, Any]:
