@@ -17,8 +17,10 @@ import numpy as np
 
 from analyzer.anthropic_probes import settle_encoder
 from analyzer.core import Rendering
+from analyzer.harmony_text import with_fields
 from analyzer.harmony_vocabulary import vocabulary_folder
 from analyzer.renderers import Job, RenderFailed, is_chat_in
+from analyzer.sourced import concat, join
 
 _EFFORTS = ("low", "medium", "high")
 _NEW_HEADER = re.compile(r"assistant<\|channel\|>(.+?) to=(.+) <\|constrain\|>(.+)", re.DOTALL)
@@ -36,15 +38,20 @@ class HarmonyRenderer:
         return is_chat_in(job, self.name)
 
     def render(self, job: Job) -> Rendering:
-        """The ids that the library gives; it makes no text. Raises RenderFailed."""
-        return Rendering(token_ids=np.array(_ids(job), dtype=np.int32), source=self.name)
+        """The ids that the library gives. Raises RenderFailed."""
+        return Rendering(token_ids=np.array(_encoded(job)[0], dtype=np.int32), source=self.name)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
-        """The library makes ids and no text."""
-        raise RenderFailed("harmony renders token ids without their text")
+        """The text of those ids; the opening of the answer is their end."""
+        ids, messages, encoding = _encoded(job)
+        text = encoding.decode(ids)
+        if job.sourced:
+            text = with_fields(text, messages, job.conversation.tools or ())
+        return text if generation_prompt else text[: text.rindex("<|start|>")]
 
 
-def _ids(job: Job) -> list[int]:
+def _encoded(job: Job) -> tuple[list[int], list[Any], Any]:
+    """The ids, the messages that they are of, and the encoding."""
     if job.tokenizer is None:
         raise RenderFailed("no tokenizer: give --tokenizer DIR")
     if not job.conversation.is_chat:
@@ -56,15 +63,15 @@ def _ids(job: Job) -> list[int]:
         instructions, messages = _peeled(
             settle_encoder(job.conversation, job.settings.chat_template).messages
         )
-        said = [*_preamble(job, instructions), *_said(messages)]
+        said = _without_old_analysis([*_preamble(job, instructions), *_said(messages)])
         ids = encoding.render_conversation_for_completion(
-            harmony.Conversation.from_messages(_without_old_analysis(said)),
+            harmony.Conversation.from_messages(said),
             harmony.Role.ASSISTANT,
             config=harmony.RenderConversationConfig(auto_drop_analysis=False),
         )
     except (ValueError, KeyError, TypeError, AttributeError, harmony.HarmonyError) as error:
         raise RenderFailed(f"the harmony format does not hold these messages: {error!r}") from error
-    return _with_old_headers(ids, encoding)
+    return _with_old_headers(ids, encoding), said, encoding
 
 
 def _with_old_headers(ids: list[int], encoding: Any) -> list[int]:
@@ -186,7 +193,7 @@ def _called(message: Mapping[str, Any]) -> Iterator[Any]:
             "assistant",
             [function.get("arguments") or ""],
             channel="commentary",
-            recipient=f"functions.{function.get('name', '')}",
+            recipient=concat(("functions.", function.get("name", ""))),
             content_type="json",
         )
 
@@ -203,11 +210,16 @@ def _answered(message: Mapping[str, Any]) -> Iterator[Any]:
 def _message(role: str, texts: Sequence[str], *, name: str | None = None, **header: str) -> Any:
     import openai_harmony as harmony
 
-    return harmony.Message(
+    made = harmony.Message(
         author=harmony.Author(role=harmony.Role(role), name=name),
         content=[harmony.TextContent(text=text) for text in texts],
         **header,
     )
+    for part, text in zip(made.content, texts, strict=True):
+        part.text = text  # the library keeps plain strings, which do not know their field
+    if "recipient" in header:
+        made.recipient = header["recipient"]
+    return made
 
 
 def _texts(content: Any) -> list[str]:
@@ -223,7 +235,7 @@ def _flat(content: Any) -> str | None:
         return content
     texts = [part if isinstance(part, str) else part.get("text") for part in content]
     known = [text for text in texts if text is not None]
-    return "".join(known) if known else None
+    return join("", known) if known else None
 
 
 def _without_old_analysis(messages: Sequence[Any]) -> list[Any]:
