@@ -13,9 +13,10 @@ from analyzer.counters import Look, engines_of, restarts_ns
 from analyzer.engines import Engine, Traffic
 from analyzer.evidence import Circumstances, reconcile, with_residuals
 from analyzer.ledger import Prediction, predict, traffic_of
+from analyzer.notes import notes_of
 from analyzer.prefill_rate import prefill_rate, with_seconds
 from analyzer.renderers import unexpected
-from analyzer.report import PoolSweep, PrefillRate, Report, Server, Turn
+from analyzer.report import Note, PoolSweep, PrefillRate, Report, Server, Turn
 from analyzer.sweeping import no_sweep, sweep_pool
 from analyzer.turns import Placed, make_turn, summarise
 
@@ -50,6 +51,9 @@ def account(placed: Sequence[Placed], basis: Basis, *, redaction: str) -> Report
         "cache hits are not predicted", lambda: predict(basis.engine, traffic, server), Prediction()
     )
     rows = [careful.row(item, server.block_size, prediction) for item in placed]
+    none: list[tuple[Note, ...]] = [()] * len(rows)
+    notes = careful.take("rows have no notes", lambda: notes_of(placed), none)
+    rows = [replace(row, notes=noted) for row, noted in zip(rows, notes, strict=True)]
     traits = {prompt.key: prompt.traits for prompt in prompts}
     turns = careful.take("rows are not weighed", lambda: calibrate(rows, traits), tuple(rows))
     counters = careful.take(

@@ -15,6 +15,7 @@ from typing import Any
 from analyzer.body_paths import parse_path, value_at
 from analyzer.compare import FieldPlace
 from analyzer.core import Conversation, Span
+from analyzer.fields import differing_field, differs, shifted_field
 
 _MESSAGE = re.compile(r"(?:messages|input)\[(\d+)\]")
 _TOOL = re.compile(r"tools\[(\d+)\]")
@@ -79,14 +80,28 @@ class View:
 class Change:
     """A child prompt beside its parent's: both texts are equal up to the divergence.
 
-    The parent's generation prompt begins at `history_end` of its text.
+    The parent's generation prompt begins at `history_end` of its text, and `lost_tokens` are those of its
+    tokens from the divergence on. For the parent's answer, where its text is known and part of
+    `before.text`, `answer` is the character at which it begins.
     """
 
     before: View
     after: View
     history_end: int
+    lost_tokens: int
+    answer: int | None = None
+
+    @property
+    def place(self) -> FieldPlace:
+        """The field that the two differ in."""
+        before, after = self.before, self.after
+        bodies = before.body, after.body
+        place = differing_field(before.place, after.place, bodies)
+        if differs(place, bodies):
+            return place
+        return shifted_field(before.spans, after.spans, after.char, bodies) or place
 
     @property
     def in_generation_prompt(self) -> bool:
         """Whether all that was sent before is still there, and only the parent's generation prompt is not."""
-        return self.before.char >= self.history_end
+        return self.answer is None and self.before.char >= self.history_end

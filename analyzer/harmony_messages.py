@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from analyzer.sourced import concat, join
 from analyzer.unread_parts import is_unread
 
 _INSTRUCTING = ("system", "developer")
@@ -40,11 +41,16 @@ def message(role: str, texts: Sequence[str], *, name: str | None = None, **heade
     """A message of a role; `header` holds channel, recipient and content_type."""
     import openai_harmony as harmony
 
-    return harmony.Message(
+    made = harmony.Message(
         author=harmony.Author(role=harmony.Role(role), name=name),
         content=[harmony.TextContent(text=text) for text in texts],
         **header,
     )
+    for part, text in zip(made.content, texts, strict=True):
+        part.text = text  # the library keeps plain strings, which do not know their field
+    if "recipient" in header:
+        made.recipient = header["recipient"]
+    return made
 
 
 def flat(content: Any) -> str | None:
@@ -53,7 +59,7 @@ def flat(content: Any) -> str | None:
         return content
     texts = [part if isinstance(part, str) else part.get("text") for part in content]
     known = [text for text in texts if text is not None]
-    return "".join(known) if known else None
+    return join("", known) if known else None
 
 
 def told(message: Mapping[str, Any]) -> str | None:
@@ -103,7 +109,7 @@ def from_items(items: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
                 yield _result(names[item["call_id"]], item["output"])
             case "reasoning":
                 if content := item.get("content"):
-                    thought = "\n".join(part["text"] for part in content)
+                    thought = join("\n", [part["text"] for part in content])
                     yield message("assistant", [thought], channel="analysis")
             case kind:
                 raise ValueError(f"the server does not take an input item of type {kind!r}")
@@ -141,7 +147,11 @@ def _answering(item: Mapping[str, Any]) -> Iterator[Any]:
 def _call(name: str, arguments: str) -> Any:
     """A call, with the arguments as they were sent."""
     return message(
-        "assistant", [arguments], channel="commentary", recipient=f"functions.{name}", content_type="json"
+        "assistant",
+        [arguments],
+        channel="commentary",
+        recipient=concat(("functions.", name)),
+        content_type="json",
     )
 
 

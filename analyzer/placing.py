@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from analyzer.blocks import common_prefix
 from analyzer.core import TokenIds
 from analyzer.divergences import DivergenceFinder, Pair
@@ -51,6 +53,7 @@ class Placer:
             child=self._rendered[child].key,
             parent_ids=self._ids[parent],
             child_ids=self._ids[child],
+            answer_ids=_told_ids(self._rendered[parent]),
         )
         return Relation(
             parent=self._rendered[parent],
@@ -58,3 +61,10 @@ class Placer:
             common_tokens=common_prefix(self._ids[parent], self._ids[child]),
             parting=self._finder.find(pair),
         )
+
+
+def _told_ids(prompt: Prompt) -> TokenIds | None:
+    """The ids of a prompt's answer, where the server told them and there was one answer."""
+    if prompt.generated_source != "wire" or len(prompt.generated) != 1:
+        return None
+    return np.array(prompt.generated[0].token_ids, dtype=np.int32)

@@ -5,7 +5,6 @@ It knows one exchange at a time; how prompts stand to each other is for others.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +21,7 @@ from analyzer.replies import read_reply
 from analyzer.server_api import ServerApi
 from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.shared_json import SharedBodies
+from analyzer.shared_wraps import SharedWraps
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
 
@@ -30,7 +30,7 @@ from store.records import Body, Exchange
 class ReadExchange:
     """An exchange after reading. It has lost its bodies: who needs them reads them again.
 
-    `redacted` says that secrets in its request body were replaced.
+    `redacted` says that secrets in its request body were replaced; equal bodies have equal `body_hash`.
     """
 
     exchange: Exchange
@@ -39,6 +39,7 @@ class ReadExchange:
     prompt_count: int
     redacted: bool = False
     first_token_ns: int | None = None
+    body_hash: int = 0
 
     @property
     def reported_prompt_tokens(self) -> int | None:
@@ -110,6 +111,7 @@ class PromptReader:
         self._choice = choice
         self._missing = missing
         self._bodies = SharedBodies()
+        self._wraps = SharedWraps()
 
     def read(self, exchange: Exchange) -> list[Prompt]:
         """All prompts of an exchange; one without a rendering where there is none to read.
@@ -133,6 +135,7 @@ class PromptReader:
             prompt_count=len(asked),
             redacted=bool(exchange.request.secrets),
             first_token_ns=first_token_ns(exchange),
+            body_hash=hash(exchange.request.content),
         )
         if not asked:
             return [_unread(source, request.problem or reply.error)]
@@ -191,8 +194,8 @@ class PromptReader:
 
         That is the captured one, or the parsed one that is given.
         """
-        read = json.loads(exchange.request.content) if body is None else body
-        request = read_request(exchange, sourced=True, loads=lambda _: read)
+        read = self._bodies.loads(exchange.request.content) if body is None else body
+        request = read_request(exchange, loads=lambda _: self._wraps.wrap(read))
         return self.job(exchange, request.conversations[index], read_reply(exchange), sourced=True), read
 
     def _render(

@@ -21,6 +21,14 @@ from analyzer.kv_layout import KVLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something to know of a row that is no loss: a label of the field's, and one sentence."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One prompt of one exchange, and how it stands to its parent. Counts are tokens or whole blocks.
 
@@ -65,6 +73,7 @@ class Turn:
     divergence: Divergence | None
     problem: str | None
     findings: tuple[Finding, ...] = ()
+    notes: tuple[Note, ...] = ()
     first_token_ns: int | None = None
     reason: str | None = None
     generated_source: GeneratedSource | None = None

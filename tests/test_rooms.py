@@ -44,6 +44,10 @@ PURE = (
     "finding_groups",
     "comparison",
     "wording",
+    "shared_wraps",
+    "body_paths",
+    "fields",
+    "joining",
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 

@@ -41,7 +41,8 @@ class Example:
     """Two chat bodies of which the second shows the cause, and the template that prints them.
 
     `template` is a chat template's text, None for one that prints what was sent. `dialect` names the
-    bodies' endpoint; the `hours` between the two requests matter to whoever reads a clock.
+    bodies' endpoint; the `hours` between the two requests matter to whoever reads a clock. `answer` is the
+    text that the first was answered with, where the server told its ids.
     """
 
     before: Mapping[str, Any]
@@ -49,6 +50,7 @@ class Example:
     template: str | None = None
     dialect: str = "chat"
     hours: float = 0
+    answer: str | None = None
 
 
 class Cause(Protocol):

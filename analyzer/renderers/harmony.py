@@ -20,6 +20,7 @@ import numpy as np
 from analyzer.anthropic_probes import settle_encoder
 from analyzer.core import Rendering
 from analyzer.harmony_messages import developer, flat, from_items, from_messages, message, told
+from analyzer.harmony_text import with_fields
 from analyzer.harmony_vocabulary import vocabulary_folder
 from analyzer.prompt_ids import truncated
 from analyzer.renderers import Job, RenderFailed
@@ -46,22 +47,27 @@ class HarmonyRenderer:
         return tokenizer_mode_of(job.tokenizer, job.settings.tokenizer_mode) == self.name
 
     def render(self, job: Job) -> Rendering:
-        """The ids that the library gives; it makes no text. Raises RenderFailed."""
-        ids = np.array(_ids(job), dtype=np.int32)
+        """The ids that the library gives. Raises RenderFailed."""
+        ids = np.array(_encoded(job)[0], dtype=np.int32)
         # Chat and Anthropic bodies are never cut (online_renderer.py:536-586).
         asked = job.conversation.truncation if job.conversation.items is not None else None
         return Rendering(token_ids=truncated(ids, asked, max_model_len=job.max_model_len), source=self.name)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
-        """The library makes ids and no text."""
-        raise RenderFailed("harmony renders token ids without their text")
+        """The text of those ids; the opening of the answer is their end."""
+        ids, messages, encoding = _encoded(job)
+        text: str = encoding.decode(ids)
+        if job.sourced:
+            text = with_fields(text, messages, job.conversation.tools or ())
+        return text if generation_prompt else text[: text.rindex("<|start|>")]
 
 
 def _is_for_harmony(job: Job) -> bool:
     return job.conversation.is_chat or job.conversation.items is not None
 
 
-def _ids(job: Job) -> list[int]:
+def _encoded(job: Job) -> tuple[list[int], list[Any], Any]:
+    """The ids, the messages that they are of, and the encoding."""
     if job.tokenizer is None:
         raise RenderFailed("no tokenizer: give --tokenizer DIR")
     if not _is_for_harmony(job):
@@ -70,15 +76,16 @@ def _ids(job: Job) -> list[int]:
     import openai_harmony as harmony
 
     try:
-        said = _conversation(replace(job, conversation=settle_encoder(job, _ids)))
+        settled = settle_encoder(job, lambda asked: _encoded(asked)[0])
+        said = _conversation(replace(job, conversation=settled))
         ids = encoding.render_conversation_for_completion(
-            harmony.Conversation.from_messages(_without_old_analysis(said)),
+            harmony.Conversation.from_messages(said),
             harmony.Role.ASSISTANT,
             config=harmony.RenderConversationConfig(auto_drop_analysis=False),
         )
     except (ValueError, KeyError, TypeError, AttributeError, harmony.HarmonyError) as error:
         raise RenderFailed(f"the harmony format does not hold these messages: {error!r}") from error
-    return _with_old_headers(ids, encoding)
+    return _with_old_headers(ids, encoding), said, encoding
 
 
 def _with_old_headers(ids: list[int], encoding: Any) -> list[int]:

@@ -95,6 +95,7 @@ def turn_object(turn: Turn) -> dict[str, Any]:
         "append": turn.append,
         "divergence": None if turn.divergence is None else _divergence(turn.divergence, turn.findings),
         "findings": [rounded(asdict(finding)) for finding in turn.findings],
+        "notes": [asdict(note) for note in turn.notes],
         "problem": turn.problem,
     }
 

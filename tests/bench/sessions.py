@@ -43,12 +43,13 @@ def make_capture(path: Path, sessions: int = 1) -> list[bytes]:
         for turn, (body, stream) in enumerate(big_session()):
             for number in range(sessions):
                 mine = body if sessions == 1 else body.replace(b'"content":"', b'"content":"%d: ' % number)
-                _save(capture, f"{turn}.{number}", (turn * sessions + number) * 10**9, mine, stream)
+                save(capture, f"{turn}.{number}", (turn * sessions + number) * 10**9, mine, stream)
                 sent.append(mine)
     return sent
 
 
-def _save(capture: Capture, key: str, at_ns: int, body: bytes, stream: bytes) -> None:
+def save(capture: Capture, key: str, at_ns: int, body: bytes, stream: bytes) -> None:
+    """Store one request and its answer."""
     capture.save_request(
         RequestSeen(key=key, started_at_ns=at_ns, method="POST", path=CHAT, query="", headers=(), body=body)
     )

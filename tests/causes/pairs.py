@@ -40,7 +40,8 @@ def parted(example: Example, tokenizer: Tokenizer, settings: ServerSettings = UN
         return job(example.dialect, read, clocks[key[0]], tokenizer, settings), read
 
     ids = [render(read_again((at, 0), None)[0]).token_ids for at in range(2)]
-    pair = Pair(parent=(0, 0), child=(1, 0), parent_ids=ids[0], child_ids=ids[1])
+    answer = None if example.answer is None else tokenizer.encode(example.answer)
+    pair = Pair(parent=(0, 0), child=(1, 0), parent_ids=ids[0], child_ids=ids[1], answer_ids=answer)
     return DivergenceFinder(read_again, BLOCK_SIZE).find(pair)
 
 
