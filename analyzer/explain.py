@@ -24,13 +24,21 @@ from analyzer.sourced import plain, spans_of
 MOST_FINDINGS = 8
 """How many differences of one turn are told apart; each costs a rendering."""
 
+UNCLAIMED = Found(
+    evidence="the prompts differ in a way that no known cause has", advice="compare both sides"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn(Side):
-    """One of the two prompts, rendered with provenance from `body`, its request's parsed JSON."""
+    """One of the two prompts, rendered with provenance from `body`, its request's parsed JSON.
+
+    It is not `countable` where it has a text in the place of an image: its tokens are not the server's.
+    """
 
     body: Any
     job: Job
+    countable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +62,9 @@ class Explainer:
             change = Change(
                 before=_view(parent, char), after=_view(child, char), history_end=self.history_end
             )
-            cause, found = _first(causes, change)
+            cause, found, restored = self._confirmed(causes, parent, child, change)
             if cause is None and change.in_generation_prompt:
                 return  # nothing that was sent is lost
-            restored = self._restored(parent, child, change, found)
             reached = None if restored is None else self._reached(restored)
             yield self._finding(change, cause, found, token, reached)
             if restored is None or reached is None:
@@ -66,6 +73,23 @@ class Explainer:
             char = common_chars(parent.text, child.text)
             if char >= self.history_end:
                 return
+
+    def _confirmed(
+        self, causes: list[Cause], parent: Drawn, child: Drawn, change: Change
+    ) -> tuple[Cause | None, Found, Drawn | None]:
+        """The first cause whose restoring moves the divergence; where none does, the first that claims it."""
+        claimed: tuple[Cause | None, Found] | None = None
+        for cause in causes:
+            found = cause.find(change)
+            if found is None:
+                continue
+            restored = self._restored(parent, child, change, found)
+            if restored is not None:
+                return cause, found, restored
+            claimed = claimed or (cause, found)
+        cause_or_none, found = claimed or (None, UNCLAIMED)
+        restored = None if claimed else self._restored(parent, child, change, found)
+        return cause_or_none, found, restored
 
     def _restored(self, parent: Drawn, child: Drawn, change: Change, found: Found) -> Drawn | None:
         """The child without this difference, or None where it cannot be taken out."""
@@ -82,7 +106,9 @@ class Explainer:
         return drawn
 
     def _reached(self, restored: Drawn) -> int | None:
-        """The common token prefix once a difference is restored; None where there is no tokenizer."""
+        """The common token prefix once a difference is restored; None where it cannot be counted."""
+        if not restored.countable:
+            return None
         try:
             ids = tokenized(restored.job, plain(restored.text), "").token_ids
         except RenderFailed:
@@ -109,14 +135,6 @@ class Explainer:
             evidence=found.evidence,
             advice=found.advice,
         )
-
-
-def _first(causes: list[Cause], change: Change) -> tuple[Cause | None, Found]:
-    for cause in causes:
-        found = cause.find(change)
-        if found is not None:
-            return cause, found
-    return None, Found(evidence="the prompts differ in a way that no known cause has", advice="compare both")
 
 
 def _view(drawn: Drawn, char: int) -> View:

@@ -10,8 +10,9 @@ from typing import Any
 
 from analyzer.causes import Example
 from analyzer.causes._templates import PLAIN
-from analyzer.core import Reply
+from analyzer.core import Reply, TokenIds
 from analyzer.divergences import DivergenceFinder, Pair, Parting, PromptKey
+from analyzer.media_texts import with_media_as_texts
 from analyzer.reading import read_request
 from analyzer.renderers import Job
 from analyzer.rendering import render
@@ -33,15 +34,21 @@ def parted(example: Example, tokenizer: Tokenizer, settings: ServerSettings = UN
     """How the second body of an example stands to the first, rendered with its template."""
     bodies = example.before, example.after
     clocks = START, START + timedelta(hours=example.hours)
-    settings = replace(settings, chat_template=example.template or PLAIN)
+    settings = replace(settings, chat_template=example.template or PLAIN, **example.settings)
 
     def read_again(key: PromptKey, body: Any) -> tuple[Job, Any]:
         read = bodies[key[0]] if body is None else body
         return job(example.dialect, read, clocks[key[0]], tokenizer, settings), read
 
-    ids = [render(read_again((at, 0), None)[0]).token_ids for at in range(2)]
+    ids = [_ids(read_again((at, 0), None)[0]) for at in range(2)]
     pair = Pair(parent=(0, 0), child=(1, 0), parent_ids=ids[0], child_ids=ids[1])
     return DivergenceFinder(read_again, BLOCK_SIZE).find(pair)
+
+
+def _ids(asked: Job) -> TokenIds:
+    """The ids a server would have given; for media, those of some text take their place."""
+    shown = with_media_as_texts(asked.conversation)
+    return render(asked if shown is None else replace(asked, conversation=shown)).token_ids
 
 
 def job(
