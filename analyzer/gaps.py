@@ -16,6 +16,8 @@ from analyzer.body_paths import Edit, parse_path, restored, value_at
 from analyzer.change import Change, View
 from analyzer.pieces import Piece, items_key, pieces_of
 
+type Find = Callable[[str | None], int | None]
+
 _FULLY_COMPARED = 4000
 """More pieces than this behind a divergence are only compared in place: the comparison is quadratic."""
 
@@ -63,7 +65,7 @@ def gap_of(change: Change) -> Gap | None:
     if change.in_generation_prompt:
         return None
     before, after = pieces_of(change.before.body), pieces_of(change.after.body)
-    starts = _starts(change, before, after)
+    starts = _ended(change, before, after) or _starts(change, before, after)
     return None if starts is None else _gap(before, after, *starts)
 
 
@@ -153,14 +155,26 @@ def _differs(one: Piece, other: Piece) -> bool:
     return one.item is None or one.item != other.item
 
 
+def _ended(change: Change, before: list[Piece], after: list[Piece]) -> tuple[int, int] | None:
+    """The pieces that both prompts show last, where one goes on with what the template writes behind the other.
+
+    So does a line break at the end of a text that a line break of the template follows.
+    """
+    at_before, at_after = _Index(before).find(change.before.last_path), _Index(after).find(change.after.last_path)
+    if change.before.place or change.after.place or at_before is None or at_after is None:
+        return None
+    one, other = before[at_before], after[at_after]
+    alike = one.exact != other.exact and one.essence == other.essence
+    return (at_before, at_after) if alike else None
+
+
 def _starts(change: Change, before: list[Piece], after: list[Piece]) -> tuple[int, int] | None:
     """The pieces at the divergence on both sides, that is at or behind the last that both have in common."""
     find_before, find_after = _Index(before).find, _Index(after).find
     at_before, at_after = _found(change.before, find_before), _found(change.after, find_after)
     at_before = len(before) if at_before is None else at_before
     at_after = len(after) if at_after is None else at_after
-    last_before, last_after = find_before(change.before.last_path), find_after(change.after.last_path)
-    offset = 0 if last_before is None or last_after is None else last_after - last_before
+    offset = _offset(change, find_before, find_after)
     at_before = min(at_before, at_after - offset)
     at_after = min(at_after, at_before + offset)
     if at_before < 0 or at_after < 0:
@@ -168,7 +182,18 @@ def _starts(change: Change, before: list[Piece], after: list[Piece]) -> tuple[in
     return at_before, at_after
 
 
-def _found(view: View, find: Callable[[str | None], int | None]) -> int | None:
+def _offset(change: Change, find_before: Find, find_after: Find) -> int:
+    """By how many pieces the child is ahead, told by the last field that both prompts show in full."""
+    shown = {(span.char_start, span.char_end): span.path for span in change.after.spans}
+    for span in reversed(change.before.spans):
+        path = shown.get((span.char_start, span.char_end)) if span.char_end <= change.before.char else None
+        at_before, at_after = (find_before(span.path), find_after(path)) if path else (None, None)
+        if at_before is not None and at_after is not None:
+            return at_after - at_before
+    return 0
+
+
+def _found(view: View, find: Find) -> int | None:
     """The piece at the divergence, or the next one."""
     found = (find(span.path) for span in view.spans if span.char_end > view.char)
     return next((at for at in found if at is not None), None)
@@ -204,8 +229,9 @@ def _gap(before: list[Piece], after: list[Piece], start_before: int, start_after
     if ours and theirs and ours[0].exact == theirs[0].exact:
         return None  # what differs lies further behind, and is not what parted the prompts here
     gone, come, resumes = _first_run([p.essence for p in ours], [p.essence for p in theirs])
-    if gone == come and _run_alike(ours[:gone], theirs[:come]) and (resumes or len(ours) == gone):
-        gone = come = 1
+    alike = _run_alike(ours[:gone], theirs[:gone])
+    if alike and (gone == come if resumes else ours[0].kind in ("result", "media")):
+        gone = come = 1  # several edited in a row are told one by one
     return Gap(
         before=before,
         after=after,
@@ -218,6 +244,7 @@ def _gap(before: list[Piece], after: list[Piece], start_before: int, start_after
 
 
 def _run_alike(ours: Sequence[Piece], theirs: Sequence[Piece]) -> bool:
+    """Whether piece for piece is of the same kind, by the same speaker."""
     return [(p.kind, p.role, p.name) for p in ours] == [(p.kind, p.role, p.name) for p in theirs]
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from os.path import commonprefix
 
-_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+# A UUID, and what Python's tempfile makes.
+_MADE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|\btmp[a-z0-9_]{8}\b", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
 _ID_CHARS = re.compile(r"[0-9A-Za-z_+/.~-]")
 _ID_WORDS = re.compile(
@@ -19,6 +21,7 @@ _ID_WORDS = re.compile(
 )
 _PARTS = re.compile(r"[_./+-]+")
 _SWITCHES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+_DIGIT_RUNS = re.compile(r"(?<=\D)(?=\d)|(?<=\d)(?=\D)")
 _CONSONANTS = re.compile(r"[^aeiouy\d]{5}", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -75,14 +78,24 @@ def _word(text: str, at: int) -> tuple[int, int]:
 
 
 def _alike(one: str, two: str, context: str) -> bool:
-    if _UUID.search(one) and _UUID.search(two):
+    if _MADE.search(one) and _MADE.search(two):
         return True
     parts = _PARTS.split(one.rstrip("=")), _PARTS.split(two.rstrip("="))
-    if len(parts[0]) != len(parts[1]):  # base64 holds separators by chance
-        return min(len(one), len(two)) >= 16 and _is_random(one, "") and _is_random(two, "")
-    pairs = [(a, b) for a, b in zip(*parts, strict=True) if a != b]
-    named = bool(_ID_WORDS.search(context)) or any(_ID_WORDS.search(a) for a, b in zip(*parts, strict=True) if a == b)
-    return bool(pairs) and all(_is_pair(a, b, named) for a, b in pairs)
+    shared = len(commonprefix(parts))
+    ended = len(commonprefix([row[shared:][::-1] for row in parts]))
+    rows = [row[shared : len(row) - ended] for row in parts]
+    named = any(_ID_WORDS.search(text) for text in (context, *parts[0][:shared]))
+    if len(rows[0]) == len(rows[1]) and all(_is_pair(*pair, named) for pair in zip(*rows, strict=True)):
+        return bool(rows[0])
+    joined = ["".join(row) for row in rows]  # base64 holds separators by chance
+    cased = all(any(map(str.islower, text)) and any(map(str.isupper, text)) for text in joined)
+    return cased and min(map(len, joined)) >= 10 and any(_is_random(text, "") for text in joined)
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether upper and lower case, or letters and digits, stand together."""
+    cases = any(map(str.islower, text)), any(map(str.isupper, text)), any(map(str.isdigit, text))
+    return sum(cases) >= 2
 
 
 def _is_pair(one: str, two: str, named: bool) -> bool:
@@ -95,17 +108,19 @@ def _is_pair(one: str, two: str, named: bool) -> bool:
         digits = any(map(str.isdigit, one)) or any(map(str.isdigit, two))
         return shortest >= 16 or (shortest >= 4 and digits) or (named and digits and shortest >= 2)
     context = "id:" if named else ""
-    return _is_random(one, context) and _is_random(two, context)
+    random = [_is_random(text, context) for text in (one, two)]
+    return all(random) or (any(random) and longest == shortest >= 8 and _is_mixed(one) and _is_mixed(two))
 
 
 def _is_random(text: str, context: str) -> bool:
     """Whether letters and digits change too often for a word, a name or a version."""
     if len(text) < (5 if context else 6):
         return False
-    switches = len(_SWITCHES.findall(text))
+    parts = [len(part) for part in _SWITCHES.split(text)]
     if any(map(str.isdigit, text)):
-        return switches >= 2 or (bool(context) and switches >= 1) or len(text) >= 16
-    if switches and len(text) / (switches + 1) <= 2.7:
+        turns = len(_DIGIT_RUNS.split(text)) - 1
+        return turns >= 2 or (bool(context) and turns >= 1) or len(text) >= 16
+    if len(parts) > 1 and len(text) / len(parts) <= 2.7:
         return True
     return bool(_CONSONANTS.search(text)) and len(text) >= 8
 
@@ -141,7 +156,7 @@ def _is_version(before: str, after: str) -> bool:
     """Whether the numbers are those of a version or a model's name, which belong to the text."""
     return any(
         re.search(r"\d\.\d+\.\d|\bv\d|version|[a-z][.-]?\d", text, re.IGNORECASE) is not None
-        and not re.search(r"%|\b\d+ (?:of|files?|tokens?|lines?|items?)\b|[/\\]", text)
+        and not re.search(r"%|\b\d+ (?:of \d|files?|tokens?|lines?|items?)\b|[/\\]", text)
         for text in (before, after)
     )
 

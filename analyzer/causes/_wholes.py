@@ -17,6 +17,7 @@ _SUMMARY = re.compile(
     r"|handoff|hand-off|key (?:facts|points|decisions)|what (?:was|has been) done",
     re.IGNORECASE,
 )
+_OMITTED = re.compile(r"omitted|truncated|left out|removed|dropped|trimmed|cut off|no longer shown", re.IGNORECASE)
 _TAGGED = re.compile(r"\s*(?:<[\w-]+[^>]*>|\[[^\]]+\]|#+ |\*\*)")
 _SYSTEM = ("system", "developer", "prompt")
 LONG = 240
@@ -25,7 +26,12 @@ LONG = 240
 
 def is_summary(text: str) -> bool:
     """Whether a text says of itself that it stands for a history."""
-    return bool(_SUMMARY.search(text[:600]) or _SUMMARY.search(text[-200:]))
+    return not is_note(text) and bool(_SUMMARY.search(text[:600]) or _SUMMARY.search(text[-200:]))
+
+
+def is_note(text: str) -> bool:
+    """Whether a text is a short one that stands for what was left out, and tells nothing of it."""
+    return len(text) < LONG and (bool(_OMITTED.search(text)) or not _SUMMARY.search(text))
 
 
 def is_tagged(text: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from analyzer.causes import Example, Found
 from analyzer.causes._chats import NEXT, assistant, chat, user
-from analyzer.causes._wholes import LONG, at_front, is_summary, messages_in
+from analyzer.causes._wholes import at_front, is_note, messages_in
 from analyzer.change import Change
 from analyzer.gaps import Gap, exchanged, gap_of, is_whole
 
@@ -43,7 +43,7 @@ def _is_truncated(gap: Gap) -> bool:
     if not gap.come:
         return True
     note = len(gap.come) == 1 and messages_in(gap.gone) > 1 and gap.come[0].kind == "text"
-    return note and len(gap.come[0].text) < LONG and not is_summary(gap.come[0].text)
+    return note and is_note(gap.come[0].text)
 
 
 CAUSE = HistoryFrontTruncated()

@@ -30,9 +30,7 @@ class HistoryReasoningDropped:
     def find(self, change: Change) -> Found | None:
         """Reasoning at the divergence in the parent's body that the child's lacks."""
         gap = gap_of(change)
-        if gap is None or not gap.gone or gap.gone[0].kind != "reasoning":
-            return None
-        if gap.come and gap.come[0].kind == "reasoning":
+        if gap is None or not gap.gone or gap.come or any(piece.kind != "reasoning" for piece in gap.gone):
             return None
         dropped = list(_dropped(gap))
         path = dropped[0].path if dropped else gap.gone[0].path

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from analyzer.causes import Example
 from analyzer.causes._templates import PLAIN
@@ -18,7 +23,9 @@ from analyzer.renderers import Job
 from analyzer.rendering import render
 from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.tokens import Tokenizer
+from samples.tokenizer import TEMPLATE, make_tokenizer_folder, package_folder
 from store.records import Body, Exchange
+from tests.tokenizers import folder_of, reason_missing
 
 PATHS = {
     "chat": "/v1/chat/completions",
@@ -43,6 +50,38 @@ def parted(example: Example, tokenizer: Tokenizer, settings: ServerSettings = UN
     ids = [_ids(read_again((at, 0), None)[0]) for at in range(2)]
     pair = Pair(parent=(0, 0), child=(1, 0), parent_ids=ids[0], child_ids=ids[1])
     return DivergenceFinder(read_again, BLOCK_SIZE).find(pair)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """A tokenizer and the template that an example without one of its own is printed with."""
+
+    tokenizer: Tokenizer
+    template: str | None
+
+
+@cache
+def grounds(name: str) -> Ground:
+    """One of four.
+
+    `plain` prints all that is sent, `sample` is the samples' template, `deepseek_v4` that model's own encoder,
+    and `qwen3` the real template, whose tests are skipped where it is not.
+    """
+    if name == "qwen3":
+        if reason := reason_missing(name):
+            pytest.skip(reason)
+        config = json.loads((folder_of(name) / "tokenizer_config.json").read_text(encoding="utf-8"))
+        return Ground(tokenizer=Tokenizer(folder_of(name)), template=config["chat_template"])
+    if name == "deepseek_v4":  # without a template in its folder
+        return Ground(tokenizer=Tokenizer(package_folder()), template=PLAIN)
+    template = TEMPLATE.read_text(encoding="utf-8") if name == "sample" else PLAIN
+    folder = make_tokenizer_folder(Path(tempfile.mkdtemp(prefix="locality-")))
+    return Ground(tokenizer=Tokenizer(folder), template=template)
+
+
+def parted_on(ground: Ground, example: Example) -> Parting:
+    """The same on one of the grounds."""
+    return parted(replace(example, template=example.template or ground.template), ground.tokenizer)
 
 
 def _ids(asked: Job) -> TokenIds:
