@@ -100,6 +100,11 @@ class Change:
     history_end: int
 
     @property
+    def in_template(self) -> bool:
+        """Whether no field holds the divergence, on either side."""
+        return self.before.place is None and self.after.place is None
+
+    @property
     def in_generation_prompt(self) -> bool:
         """Whether all that was sent before is still there, and only the parent's generation prompt is not."""
         return self.before.char >= self.history_end

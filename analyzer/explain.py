@@ -24,9 +24,7 @@ from analyzer.sourced import plain, spans_of
 MOST_FINDINGS = 8
 """How many differences of one turn are told apart; each costs a rendering."""
 
-UNCLAIMED = Found(
-    evidence="the prompts differ in a way that no known cause has", advice="compare both sides"
-)
+UNCLAIMED = Found(evidence="the prompts differ in a way that no known cause has", advice="compare both sides")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,33 +75,33 @@ class Explainer:
     def _confirmed(
         self, causes: list[Cause], parent: Drawn, child: Drawn, change: Change
     ) -> tuple[Cause | None, Found, Drawn | None]:
-        """The first cause whose restoring moves the divergence; where none does, the first that claims it."""
-        claimed: tuple[Cause | None, Found] | None = None
+        """The first cause that claims the change, with the child as it is without it.
+
+        A cause is wrong whose restoring can be rendered and does not move the divergence; one that cannot be
+        tried is believed if no other is confirmed.
+        """
+        untried: tuple[Cause, Found] | None = None
         for cause in causes:
             found = cause.find(change)
             if found is None:
                 continue
             restored = self._restored(parent, child, change, found)
-            if restored is not None:
+            if restored is None:
+                untried = untried or (cause, found)
+            elif common_chars(parent.text, restored.text) > change.after.char:
                 return cause, found, restored
-            claimed = claimed or (cause, found)
-        cause_or_none, found = claimed or (None, UNCLAIMED)
-        restored = None if claimed else self._restored(parent, child, change, found)
-        return cause_or_none, found, restored
+        if untried is not None:
+            return *untried, None
+        return None, UNCLAIMED, _joined(parent, child, change)
 
     def _restored(self, parent: Drawn, child: Drawn, change: Change, found: Found) -> Drawn | None:
-        """The child without this difference, or None where it cannot be taken out."""
-        drawn = None
-        if found.restore:
-            try:
-                drawn = self.redraw(edited(child.body, found.restore))
-            except LookupError:
-                return None
-        else:
-            drawn = _joined(parent, child, change)
-        if drawn is None or common_chars(parent.text, drawn.text) <= change.after.char:
+        """The child with the parent's values back, or None where that cannot be rendered."""
+        if not found.restore:
+            return _joined(parent, child, change)
+        try:
+            return self.redraw(edited(child.body, found.restore))
+        except LookupError:
             return None
-        return drawn
 
     def _reached(self, restored: Drawn) -> int | None:
         """The common token prefix once a difference is restored; None where it cannot be counted."""

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import Any
 
 from analyzer.body_paths import Edit, parse_path, restored, value_at
 from analyzer.change import Change, View
+from analyzer.first_run import first_run
 from analyzer.pieces import Piece, items_key, pieces_of
 
 type Find = Callable[[str | None], int | None]
-
-_FULLY_COMPARED = 4000
-"""More pieces than this behind a divergence are only compared in place: the comparison is quadratic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +74,7 @@ def pieces_at(change: Change) -> Iterator[tuple[Piece, Piece]]:
 
 
 def aligned(gap: Gap) -> Iterator[tuple[Piece, Piece]]:
-    """Pairs of pieces from the gap on that are each other's, up to where the histories no longer run alike."""
+    """Pairs of pieces from the gap on that are each other's, as long as the histories run alike."""
     yield from _alike(gap.before[gap.start_before :], gap.after[gap.start_after :])
 
 
@@ -87,6 +83,26 @@ def _alike(before: Sequence[Piece], after: Sequence[Piece]) -> Iterator[tuple[Pi
         if (one.kind, one.role, one.name) != (other.kind, other.role, other.name):
             return
         yield one, other
+
+
+def divided_otherwise(change: Change) -> tuple[str, Edit] | None:
+    """Where the same pieces stand in other messages, and the edit that puts them back into the parent's."""
+    before, after = pieces_of(change.before.body), pieces_of(change.after.body)
+    theirs = after[: len(before)]
+    if change.in_generation_prompt or [p.exact for p in before] != [p.exact for p in theirs]:
+        return None
+    first = next((at for at in range(1, len(before)) if _begins(before, at) != _begins(theirs, at)), None)
+    key = items_key(change.after.body)
+    earlier, later = change.before.body.get(key), change.after.body.get(key)
+    if first is None or not isinstance(earlier, list) or not isinstance(later, list):
+        return None
+    last = theirs[-1].item
+    rest = [] if last is None else later[last + 1 :]
+    return theirs[first].path, Edit(kind="set", path=key, value=[*earlier, *rest])
+
+
+def _begins(pieces: Sequence[Piece], at: int) -> bool:
+    return pieces[at].item != pieces[at - 1].item
 
 
 def exchanged(change: Change, gap: Gap) -> tuple[Edit, ...]:
@@ -156,11 +172,14 @@ def _differs(one: Piece, other: Piece) -> bool:
 
 
 def _ended(change: Change, before: list[Piece], after: list[Piece]) -> tuple[int, int] | None:
-    """The pieces that both prompts show last, where one goes on with what the template writes behind the other.
+    """The pieces that both prompts show last, where one goes on as the template does behind the other.
 
     So does a line break at the end of a text that a line break of the template follows.
     """
-    at_before, at_after = _Index(before).find(change.before.last_path), _Index(after).find(change.after.last_path)
+    at_before, at_after = (
+        _Index(before).find(change.before.last_path),
+        _Index(after).find(change.after.last_path),
+    )
     if change.before.place or change.after.place or at_before is None or at_after is None:
         return None
     one, other = before[at_before], after[at_after]
@@ -228,7 +247,7 @@ def _gap(before: list[Piece], after: list[Piece], start_before: int, start_after
         return None
     if ours and theirs and ours[0].exact == theirs[0].exact:
         return None  # what differs lies further behind, and is not what parted the prompts here
-    gone, come, resumes = _first_run([p.essence for p in ours], [p.essence for p in theirs])
+    gone, come, resumes = first_run([p.essence for p in ours], [p.essence for p in theirs])
     alike = _run_alike(ours[:gone], theirs[:gone])
     if alike and (gone == come if resumes else ours[0].kind in ("result", "media")):
         gone = come = 1  # several edited in a row are told one by one
@@ -246,37 +265,3 @@ def _gap(before: list[Piece], after: list[Piece], start_before: int, start_after
 def _run_alike(ours: Sequence[Piece], theirs: Sequence[Piece]) -> bool:
     """Whether piece for piece is of the same kind, by the same speaker."""
     return [(p.kind, p.role, p.name) for p in ours] == [(p.kind, p.role, p.name) for p in theirs]
-
-
-def _first_run(ours: list[Any], theirs: list[Any]) -> tuple[int, int, bool]:
-    """How many are gone and come at the start of both rows, and whether ours then go on to their end."""
-    if not ours or not theirs:
-        return len(ours), len(theirs), False
-    if ours[0] == theirs[0]:  # spelt otherwise, no more
-        return 1, 1, True
-    if len(ours) > 1 and _goes_on(ours[1:], theirs[1:]):
-        return 1, 1, True
-    for size in range(1, len(ours)):
-        if _goes_on(ours[size:], theirs):
-            return size, 0, True
-    for size in range(1, len(theirs)):
-        if theirs[size : size + len(ours)] == ours:
-            return 0, size, True
-    return _by_matching(ours, theirs)
-
-
-def _goes_on(ours: list[Any], theirs: list[Any]) -> bool:
-    shared = min(len(ours), len(theirs))
-    return shared > 0 and ours[:shared] == theirs[:shared]
-
-
-def _by_matching(ours: list[Any], theirs: list[Any]) -> tuple[int, int, bool]:
-    if max(len(ours), len(theirs)) > _FULLY_COMPARED:
-        return len(ours), len(theirs), False
-    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
-    first = blocks[0]
-    matched = sum(block.size for block in blocks)
-    if 2 * matched <= len(ours) - first.a:
-        # A few that happen to be equal are no history that goes on.
-        return len(ours), 1 if len(ours) == 1 else len(theirs), False
-    return first.a, first.b, True

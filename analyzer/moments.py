@@ -25,7 +25,7 @@ _WEEKDAY = (
 _ZONE = r"(?:[ ]?(?:Z|UTC|GMT|[ECMP][SD]T|[CEW]ES?T|[BIJK]ST|AE[SD]T|[+-]\d\d:?\d\d))?"
 _HALF = r"(?:[ ]?(?P<half>[ap])\.?m\b\.?)?"
 _SECOND = r"(?P<second>[0-5]\d|60)(?:[.,](?P<part>\d+))?"
-_TIME = rf"(?P<hour>[01]?\d|2[0-4])[:h](?P<minute>[0-5]\d)(?::{_SECOND})?{_HALF}{_ZONE}"
+_TIME = rf"(?P<hour>[01]?\d|2[0-4])[:h](?P<minute>[0-5]\d)(?::{_SECOND})?h?{_HALF}{_ZONE}"
 _STAMP_TIME = rf"(?P<hour>[01]\d|2[0-3])(?P<gap>[:.-])(?P<minute>[0-5]\d)(?:(?P=gap){_SECOND})?{_ZONE}"
 _HOUR = r"(?P<hour>[01]?\d|2[0-4])\s?(?:(?P<half>[ap])\.?m\b\.?|h\b|o'clock)"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
@@ -33,10 +33,11 @@ _DATES = (
     rf"{_YEAR}(?P<sep>[-/.])(?P<month>\d\d?)(?P=sep)(?P<day>\d\d?)",
     r"(?P<a>\d\d?)(?P<sep>[-/])(?P<b>\d\d?)(?P=sep)(?P<year>(?:19|20)\d\d|\d\d)",
     rf"(?P<a>\d\d?)\.(?P<b>\d\d?)\.{_YEAR}",
-    rf"(?P<day>\d\d?)(?:st|nd|rd|th)?(?:\s|-|\sof\s){_MONTH}(?:,?[\s-]\s?{_YEAR})?",
+    rf"(?P<day>\d\d?)(?:st|nd|rd|th)?(?:[\s/-]|\sof\s){_MONTH}(?:,?[\s/-]\s?{_YEAR})?",
     rf"{_MONTH}\s{{1,2}}(?P<day>\d\d?)(?:st|nd|rd|th)?(?:,?\s{_YEAR}(?!:))?",
+    rf"{_YEAR}\s?年\s?(?P<month>\d\d?)\s?月\s?(?P<day>\d\d?)\s?日",
 )
-_BETWEEN = r"(?:[T_]|\s?[,@|–-]\s?|\s(?:at\s)?|,\sat\s)"
+_BETWEEN = r"(?:[T_:]|\s?[,@|–-]\s?|\s(?:at\s)?|,\sat\s)"
 _FORMATS = (
     *(
         rf"(?:{_WEEKDAY},?\s)?{date}{clock}"
@@ -163,11 +164,7 @@ def _is_later(one: Moment, other: Moment) -> bool:
     if "epoch" in one.fields:
         return 0 < other.values[0][0] - one.values[0][0] < 366 * 86400
     dated = bool(one.fields & {"year", "month", "month_name", "day", "a"})
-    return any(
-        _follows(first, second, dated=dated)
-        for first in one.values
-        for second in other.values
-    )
+    return any(_follows(first, second, dated=dated) for first in one.values for second in other.values)
 
 
 def _follows(first: tuple[float, ...], second: tuple[float, ...], *, dated: bool) -> bool:

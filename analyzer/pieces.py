@@ -121,14 +121,27 @@ def _parts(
     kind: Kind = "result" if role == "tool" else "text"
     if isinstance(content, str):
         yield Piece(
-            kind=kind, role=role, text=plain(content), path=path, block=path, item=at, id=ids[0], id_path=ids[1]
+            kind=kind,
+            role=role,
+            text=plain(content),
+            path=path,
+            block=path,
+            item=at,
+            id=ids[0],
+            id_path=ids[1],
         )
     for n, part in enumerate(content if isinstance(content, list) else []):
         there = f"{path}[{n}]"
         if isinstance(part, str):
             yield Piece(
-                kind=kind, role=role, text=plain(part), path=there, block=there, item=at,
-                id=ids[0], id_path=ids[1],
+                kind=kind,
+                role=role,
+                text=plain(part),
+                path=there,
+                block=there,
+                item=at,
+                id=ids[0],
+                id_path=ids[1],
             )
         elif isinstance(part, Mapping):
             yield from _part(part, there, role, at, ids)
@@ -147,23 +160,35 @@ def _part(
         yield Piece(kind="media", role=role, text=text, path=path, block=path, item=at)
     else:
         for key in _TEXTS:
-            if isinstance(text := part.get(key), str):
+            if isinstance(said := part.get(key), str):
                 thought = kind == "thinking" and role == "assistant"
                 yield Piece(
                     kind="reasoning" if thought else "result" if role == "tool" else "text",
-                    role=role, text=plain(text), path=f"{path}.{key}", block=path, item=at,
-                    id=ids[0], id_path=ids[1],
+                    role=role,
+                    text=plain(said),
+                    path=f"{path}.{key}",
+                    block=path,
+                    item=at,
+                    id=ids[0],
+                    id_path=ids[1],
                 )
                 return
 
 
-def _call(holder: Mapping[str, Any], arguments: Any, path: str, block: str, at: int) -> Piece:
+def _call(holder: Mapping[str, Any], arguments: Any, path: str, block: str, at: int | None) -> Piece:
     text = plain(arguments) if isinstance(arguments, str) else json.dumps(arguments, default=str)
     made, there = _id(holder, block)
     name = holder.get("name")
     return Piece(
-        kind="call", role="assistant", text=text, path=path, block=block, item=at,
-        name=plain(name) if isinstance(name, str) else "", id=made, id_path=there,
+        kind="call",
+        role="assistant",
+        text=text,
+        path=path,
+        block=block,
+        item=at,
+        name=plain(name) if isinstance(name, str) else "",
+        id=made,
+        id_path=there,
     )
 
 
@@ -182,7 +207,7 @@ def _essence(text: str) -> str:
 
 def parsed_json(text: str) -> Any:
     """The object or array that a text is, None where it is neither."""
-    if not text.lstrip()[:1] in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
         return json.loads(text)

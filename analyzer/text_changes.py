@@ -6,11 +6,10 @@ It does not say what a difference means.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
-from os.path import commonprefix
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _MOST_WORDS = 400
@@ -42,8 +41,8 @@ def trimmed(before: str, after: str, change: TextChange) -> TextChange:
     """A difference without the characters that are equal at its start, then at its end."""
     ours = before[change.before_start : change.before_end]
     theirs = after[change.after_start : change.after_end]
-    head = len(commonprefix([ours, theirs]))
-    tail = len(commonprefix([ours[head:][::-1], theirs[head:][::-1]]))
+    head = _shared(ours, theirs)
+    tail = _shared(ours[head:][::-1], theirs[head:][::-1])
     return TextChange(
         before_start=change.before_start + head,
         before_end=change.before_end - tail,
@@ -112,7 +111,7 @@ def _opcodes(before: list[str], after: list[str]) -> Iterator[tuple[str, int, in
         yield tag, head + i1, head + i2, head + j1, head + j2
 
 
-def _shared(before: list[str], after: list[str]) -> int:
+def _shared(before: Sequence[str], after: Sequence[str]) -> int:
     count = 0
     for one, other in zip(before, after, strict=False):
         if one != other:

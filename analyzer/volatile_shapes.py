@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from os.path import commonprefix
+from collections.abc import Sequence
 
 # A UUID, and what Python's tempfile makes.
 _MADE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|\btmp[a-z0-9_]{8}\b", re.IGNORECASE)
@@ -27,7 +27,8 @@ _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 
 _GIT = re.compile(
     r"^\s*(?:[MADRCUT?!][MADRCUT?!]?|modified:|new file:|deleted:|renamed:|copied:|untracked)\s+\S"
-    r"|\bbranch\b|\bHEAD\b|\bcommits?\b|working tree|nothing to commit|^\s*\(?(?:clean|dirty|none|empty)\)?\s*$"
+    r"|\bbranch\b|\bHEAD\b|\bcommits?\b|working tree|nothing to commit"
+    r"|^\s*\(?(?:clean|dirty|none|empty)\)?\s*$"
     r"|^\s*\*?\s*[0-9a-f]{7,40}\s|\b(?:un)?staged\b|\buntracked\b|\bstash",
     re.IGNORECASE,
 )
@@ -38,14 +39,16 @@ _PATH = re.compile(
     r"|[├└│]|^\s*[\w.-]+/\s*$"
 )
 _SURROUNDINGS = re.compile(
-    r"\b(?:cwd|pwd|working dir\w*|directory|workspace|worktree|folder|platform|os version|shell|hostname|host|user"
-    r"|uptime|battery|memory|memories|disk|cpu|load|pid|port|tokens?|context|usage|used|remaining|left|budget|cost"
+    r"\b(?:cwd|pwd|working dir\w*|directory|workspace|worktree|folder|platform|os version|shell"
+    r"|hostname|host|user|uptime|battery|memory|memories|disk|cpu|load|pid|port|tokens?|context|usage|used|remaining|left|budget|cost"
     r"|quota|open (?:files?|tabs?)|active (?:file|editor|tab)|cursor|selection|visible files|recent\w*|git\w*"
-    r"|status|files?|listing|tree|environment|env|facts?|retrieved|available tools|mcp servers?|todos?|diagnostics"
-    r"|processes|terminals?|version|model)\b",
+    r"|status|files?|listing|tree|environment|env|facts?|retrieved|available tools"
+    r"|mcp servers?|todos?|diagnostics|processes|terminals?)\b",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(?:\*\*)?[`'\"]?(?:\w*[_./:@-]\w+|\w+(?=[`'\"]?(?:\*\*)?\s*[:(–-]))")
+_LISTED = re.compile(
+    r"^\s*(?:[-*•]|\d+[.)])\s+(?:\*\*)?[`'\"]?(?:\w*[_./:@-]\w+|\w+(?=[`'\"]?(?:\*\*)?\s*[:(–-]))"
+)
 _HEADING = re.compile(r"^\s*(?:#+\s|<[\w-]+>\s*$|\*\*.+\*\*:?\s*$|[^\n]{1,60}:\s*$)")
 
 
@@ -81,15 +84,21 @@ def _alike(one: str, two: str, context: str) -> bool:
     if _MADE.search(one) and _MADE.search(two):
         return True
     parts = _PARTS.split(one.rstrip("=")), _PARTS.split(two.rstrip("="))
-    shared = len(commonprefix(parts))
-    ended = len(commonprefix([row[shared:][::-1] for row in parts]))
+    shared = _shared(*parts)
+    ended = _shared(*(row[shared:][::-1] for row in parts))
     rows = [row[shared : len(row) - ended] for row in parts]
     named = any(_ID_WORDS.search(text) for text in (context, *parts[0][:shared]))
-    if len(rows[0]) == len(rows[1]) and all(_is_pair(*pair, named) for pair in zip(*rows, strict=True)):
+    if len(rows[0]) == len(rows[1]) and all(_is_pair(a, b, named) for a, b in zip(*rows, strict=True)):
         return bool(rows[0])
     joined = ["".join(row) for row in rows]  # base64 holds separators by chance
     cased = all(any(map(str.islower, text)) and any(map(str.isupper, text)) for text in joined)
     return cased and min(map(len, joined)) >= 10 and any(_is_random(text, "") for text in joined)
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _is_mixed(text: str) -> bool:
@@ -135,7 +144,9 @@ def is_reordered(before: str, after: str) -> bool:
 
 
 def _items(line: str) -> tuple[str, ...]:
-    return tuple(sorted(item.strip(" .[]()\"'") for item in re.split(r"[,;|]", line.partition(":")[2] or line)))
+    return tuple(
+        sorted(item.strip(" .[]()\"'") for item in re.split(r"[,;|]|\.\s", line.partition(":")[2] or line))
+    )
 
 
 def is_snapshot(before: str, after: str, heading: str) -> bool:
@@ -165,9 +176,7 @@ def _describes(line: str) -> bool:
     if _GIT.search(line) or _PATH.search(line) or _LISTED.match(line):
         return True
     key, colon, value = line.partition(":")
-    if colon and value.strip():
-        return bool(_SURROUNDINGS.search(key)) and len(key.split()) <= 6
-    return bool(_SURROUNDINGS.search(line)) and any(map(str.isdigit, line))
+    return bool(colon and value.strip() and _SURROUNDINGS.search(key)) and len(key.split()) <= 6
 
 
 def heading_above(text: str, at: int) -> str:

@@ -28,6 +28,11 @@ PURE = (
     "mismatch",
     "prefix_encoding",
     "shared_json",
+    "pieces",
+    "first_run",
+    "text_changes",
+    "moments",
+    "volatile_shapes",
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 

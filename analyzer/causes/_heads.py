@@ -1,4 +1,4 @@
-"""For causes in the head of a prompt: the two system texts at a divergence, and one kind of difference put back.
+"""For causes in the head of a prompt: the two system texts, and one kind of their differences put back.
 
 Which difference is of which kind is each cause's own to say.
 """
@@ -28,12 +28,16 @@ type Judge = Callable[[str, str, TextChange], TextChange | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The system text before and after; `path` is its one field, None where parts of it came or went."""
+    """The system text before and after; `path` is its one field, None where parts of it came or went.
+
+    Where `raw`, it is no system text but a prompt without messages.
+    """
 
     before: str
     after: str
     path: str | None
     restore: tuple[Edit, ...]
+    raw: bool = False
 
     @property
     def first(self) -> TextChange:
@@ -80,7 +84,7 @@ def head_of(change: Change) -> Head | None:
 def _of_one(before: Piece, after: Piece) -> Head | None:
     if before.text == after.text:
         return None
-    return Head(before=before.text, after=after.text, path=after.path, restore=())
+    return Head(before=before.text, after=after.text, path=after.path, restore=(), raw=after.role == "prompt")
 
 
 def _all_system(pieces: Sequence[Piece]) -> bool:
@@ -119,9 +123,8 @@ def ids_made_anew(before: str, after: str, change: TextChange) -> TextChange | N
     if found is None:
         return None
     start_before, end_before, start_after, end_after = found
-    if change.before_end > end_before or change.after_end > end_after:
-        if "\n" in before[end_before : change.before_end] + after[end_after : change.after_end]:
-            return None  # whole lines came or went, of which an id is only a part
+    if "\n" in before[end_before : change.before_end] + after[end_after : change.after_end]:
+        return None  # whole lines came or went, of which an id is only a part
     return TextChange(
         before_start=start_before, before_end=end_before, after_start=start_after, after_end=end_after
     )
@@ -132,7 +135,7 @@ def snapshots(before: str, after: str, change: TextChange) -> TextChange | None:
     ours = _lines(before, change.before_start, change.before_end)
     theirs = _lines(after, change.after_start, change.after_end)
     heading = heading_above(before, change.before_start)
-    return change if is_snapshot(ours, theirs, heading) else None
+    return _whole_lines(before, after, change) if is_snapshot(ours, theirs, heading) else None
 
 
 def _lines(text: str, start: int, end: int) -> str:
@@ -142,10 +145,27 @@ def _lines(text: str, start: int, end: int) -> str:
     return line_around(text, start, end)
 
 
+def _whole_lines(before: str, after: str, change: TextChange) -> TextChange:
+    """The difference up to the ends of its lines, so that a line is put back at once."""
+    if change.before_start == change.before_end or change.after_start == change.after_end:
+        return change
+    return TextChange(
+        before_start=change.before_start,
+        before_end=_line_end(before, change.before_end),
+        after_start=change.after_start,
+        after_end=_line_end(after, change.after_end),
+    )
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
 def anything_else(before: str, after: str, change: TextChange) -> TextChange | None:
     """Judges what none of the other kinds is."""
     claimed = any(judge(before, after, change) for judge in (clocks, ids_made_anew, snapshots))
-    return None if claimed else change
+    return None if claimed else _whole_lines(before, after, change)
 
 
 def found_by(change: Change, judge: Judge, advice: str, *, kind: str | None = None) -> Found | None:

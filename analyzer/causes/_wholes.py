@@ -12,12 +12,15 @@ from analyzer.gaps import Gap
 from analyzer.pieces import Piece
 
 _SUMMARY = re.compile(
-    r"summar|compact|recap|condens|abridged|(?:previous|earlier|prior|preceding) (?:conversation|messages|context"
-    r"|session|turns|discussion)|(?:conversation|history|session|discussion|progress|work) so far|continued from"
+    r"summar|compact|recap|condens|abridged|continued from"
+    r"|(?:previous|earlier|prior|preceding) (?:conversation|messages|context|session|turns|discussion)"
+    r"|(?:conversation|history|session|discussion|progress|work) so far"
     r"|handoff|hand-off|key (?:facts|points|decisions)|what (?:was|has been) done",
     re.IGNORECASE,
 )
-_OMITTED = re.compile(r"omitted|truncated|left out|removed|dropped|trimmed|cut off|no longer shown", re.IGNORECASE)
+_OMITTED = re.compile(
+    r"omitted|truncated|left out|removed|dropped|trimmed|cut off|no longer shown", re.IGNORECASE
+)
 _TAGGED = re.compile(r"\s*(?:<[\w-]+[^>]*>|\[[^\]]+\]|#+ |\*\*)")
 _SYSTEM = ("system", "developer", "prompt")
 LONG = 240

@@ -47,7 +47,9 @@ def _kind(gap: Gap) -> str | None:
     before, after = gap.gone[0], gap.come[0]
     if before.role == after.role == "user" and before.kind == after.kind == "text":
         return "edited"
-    return "retried" if before.role == after.role == "assistant" else None
+    if before.role != "assistant":
+        return None
+    return {"assistant": "retried", "user": "rewound"}.get(after.role)
 
 
 CAUSE = HistoryBranch()

@@ -5,6 +5,7 @@ Asked last, so that no change of the client's stays without one.
 
 from __future__ import annotations
 
+from analyzer.body_paths import Edit
 from analyzer.causes import Example, Found
 from analyzer.causes._chats import NEXT, assistant, chat, user
 from analyzer.causes._heads import short
@@ -31,7 +32,7 @@ class HistoryEdited:
             return None
         if gap.one is not None:
             before, after = gap.one
-            restore = (given_back(change, before, after),)
+            restore: tuple[Edit, ...] = (given_back(change, before, after),)
             told = f"{short(before.text)} became {short(after.text)}"
         else:
             restore = exchanged(change, gap)

@@ -30,7 +30,8 @@ class HistoryFrontTruncated:
         gone = messages_in(gap.gone)
         return Found(
             evidence=f"the {gone} oldest messages are gone, and the later ones are still there",
-            advice=f"give the client a longer context, and let it drop more at a time from {gap.gone[0].path} on",
+            advice="give the client a longer context, and let it drop more at a time"
+            f" from {gap.gone[0].path} on",
             restore=exchanged(change, gap),
         )
 

@@ -35,7 +35,7 @@ class HistoryMediaEvicted:
         return Found(
             evidence=f"{path} was sent before and is not any more",
             advice=f"leave {path} in its place; drop media only when the history is compacted anyway",
-            path=path,
+            path=path if change.in_template else None,
             restore=exchanged(change, gap),
         )
 

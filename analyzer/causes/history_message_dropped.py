@@ -1,4 +1,4 @@
-"""A message within the history is gone and the rest is as it was: a failed turn, or one that a middle layer added.
+"""A message within the history is gone: a failed turn, or one that a layer in the middle had added.
 
 Messages gone from the front are `history.front_truncated`'s.
 """
@@ -27,12 +27,13 @@ class HistoryMessageDropped:
     def find(self, change: Change) -> Found | None:
         """Whole messages gone; or the parent's last, of a user, with an answer in its place."""
         gap = gap_of(change)
-        if gap is None or not (_is_dropped(gap) or is_nudge(gap)):
+        if gap is None or not (_is_dropped(gap) or _is_nudge(gap)):
             return None
         path = (gap.gone or gap.before[gap.start_before :])[0].path
         return Found(
             evidence=f"{path} of the request before is gone, and what follows is still there",
-            advice=f"compare what the client sends with what arrives here: something between them may add {path}",
+            advice="compare what the client sends with what arrives here: something between them"
+            f" may add {path}",
             restore=exchanged(change, gap),
         )
 
@@ -42,12 +43,12 @@ def _is_dropped(gap: Gap) -> bool:
     return bool(gap.gone) and not gap.come and gap.resumes and whole and messages_in(gap.gone) > 0
 
 
-def is_nudge(gap: Gap) -> bool:
-    """Whether the parent's last message is no model's, and the child has an answer in its place."""
+def _is_nudge(gap: Gap) -> bool:
+    """Whether the parent's last message is no model's, and the child has one of another role in its place."""
     last = gap.before[gap.start_before :]
-    if not last or not gap.come or any(piece.role in ("assistant", "tool") for piece in last):
+    if not last or not gap.come or any(piece.role == "assistant" for piece in last):
         return False
-    return messages_in(last) == 1 and gap.come[0].role == "assistant"
+    return messages_in(last) == 1 and gap.come[0].role != last[0].role
 
 
 CAUSE = HistoryMessageDropped()

@@ -40,7 +40,12 @@ class HistoryMovingBlock:
             return None
         if gap.one is not None and gap.one[0].kind in ("text", "result"):
             return _within(change, gap, *gap.one)
-        if gap.gone and not gap.come and gap.resumes and _stands_in(_text(gap.gone), gap.after[gap.end_after :]):
+        if (
+            gap.gone
+            and not gap.come
+            and gap.resumes
+            and _stands_in(_text(gap.gone), gap.after[gap.end_after :])
+        ):
             return _found(gap.gone[0].path, exchanged(change, gap))
         if _is_put_in(gap) or _is_tail_note(gap):
             return _found(gap.come[0].path, exchanged(change, gap))
@@ -76,11 +81,13 @@ def _only(text: str, other: str) -> Iterator[str]:
 
 
 def _stands_in(text: str, pieces: Sequence[Piece]) -> bool:
-    """Whether one of the pieces holds the text, numbers aside, or a block in the same tag."""
+    """Whether one of the pieces holds the text, numbers aside, or a block that opens alike."""
     wanted = _VARIES.sub(" ", text).strip()
+    first, _, rest = text.partition("\n")
     tag = _TAG.match(text)
+    opening = tag[1] if tag else first if rest and len(first) >= _LEAST_CHARS else None
     return len(text) >= _LEAST_CHARS and any(
-        wanted in _VARIES.sub(" ", piece.text) or (tag is not None and tag[1] in piece.text)
+        wanted in _VARIES.sub(" ", piece.text) or (opening is not None and opening in piece.text)
         for piece in pieces
         if piece.kind in ("text", "result")
     )
@@ -102,7 +109,7 @@ def _is_put_in(gap: Gap) -> bool:
 def _is_tail_note(gap: Gap) -> bool:
     """Whether the parent's last message is a program's note that the child has at its own end again."""
     last = gap.before[gap.start_before :]
-    if not gap.come or gap.gone and gap.resumes or messages_in(last) != 1:
+    if not gap.come or (gap.gone and gap.resumes) or messages_in(last) != 1:
         return False
     noted = all(piece.role in _MOVES and piece.kind == "text" for piece in last)
     moved = noted and _stands_in(_text(last), gap.after[gap.start_after + 1 :])

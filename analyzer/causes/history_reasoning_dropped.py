@@ -5,15 +5,17 @@ Reasoning that is sent and not printed is the template's cause; that of a respon
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from analyzer.body_paths import Edit, parse_path, value_at
 from analyzer.causes import Example, Found
 from analyzer.causes._chats import NEXT, assistant, chat, user
 from analyzer.change import Change
-from analyzer.gaps import Gap, gap_of
+from analyzer.gaps import Gap, aligned, gap_of, given_back
 from analyzer.pieces import Piece
 
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _ASKED = user("How many files?")
 
 
@@ -30,6 +32,8 @@ class HistoryReasoningDropped:
     def find(self, change: Change) -> Found | None:
         """Reasoning at the divergence in the parent's body that the child's lacks."""
         gap = gap_of(change)
+        if gap is not None and gap.one is not None:
+            return _cut_out(change, gap)
         if gap is None or not gap.gone or gap.come or any(piece.kind != "reasoning" for piece in gap.gone):
             return None
         dropped = list(_dropped(gap))
@@ -41,6 +45,24 @@ class HistoryReasoningDropped:
             char=0,
             restore=tuple(_restored(change, gap, piece) for piece in dropped),
         )
+
+
+def _cut_out(change: Change, gap: Gap) -> Found | None:
+    """Reasoning that stood within the text of answers, in its tags."""
+    cut = [(one, other) for one, other in aligned(gap) if _lacks_thoughts(one, other)]
+    if not cut or cut[0] != gap.one:
+        return None
+    path = cut[0][1].path
+    return Found(
+        evidence=f"{path} was sent with reasoning before and is not any more; {len(cut)} in all",
+        advice=f"send {path} again with the reasoning in it, or in the field that the server reads",
+        restore=tuple(given_back(change, one, other) for one, other in cut),
+    )
+
+
+def _lacks_thoughts(one: Piece, other: Piece) -> bool:
+    without = _THOUGHTS.sub("", one.text)
+    return one.role == "assistant" and without != one.text and without.split() == other.text.split()
 
 
 def _dropped(gap: Gap) -> Iterator[Piece]:

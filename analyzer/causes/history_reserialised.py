@@ -13,7 +13,7 @@ from analyzer.body_paths import Edit
 from analyzer.causes import Example, Found
 from analyzer.causes._chats import NEXT, assistant, chat, user
 from analyzer.change import Change
-from analyzer.gaps import Gap, aligned, exchanged, gap_of, given_back
+from analyzer.gaps import Gap, aligned, divided_otherwise, exchanged, gap_of, given_back
 from analyzer.pieces import Piece
 
 type Spelling = Literal["whitespace", "tool_args", "shape"]
@@ -39,7 +39,8 @@ class HistoryReserialised:
         """Pieces that are equal once spaces and JSON are normalised, or once they are joined."""
         gap = gap_of(change)
         if gap is None:
-            return None
+            divided = divided_otherwise(change)
+            return divided and _found(divided[0], "shape", restore=(divided[1],), count=1)
         if gap.one is None:
             return self._divided(change, gap)
         kind = _spelling(*gap.one)

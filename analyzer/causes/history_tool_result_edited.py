@@ -43,8 +43,8 @@ class HistoryToolResultEdited:
         return Found(
             evidence=f"{other.path} had {len(one.text)} characters and now has {len(other.text)}"
             + (f"; {count} results changed" if count > 1 else ""),
-            advice=f"leave {other.path} as it was sent; prune results many at a time, when the cache is cold or the"
-            " history is compacted",
+            advice=f"leave {other.path} as it was sent; prune many results at a time, when the cache is cold"
+            " or the history is compacted",
             kind=_kind(one.text, other.text),
             restore=restore,
         )

@@ -25,7 +25,7 @@ class MediaChanged:
     rank = 230
     example = Example(
         before=chat({"role": "user", "content": [_image("iVBORw0KGgo="), _TEXT]}, assistant("A quay.")),
-        after=chat({"role": "user", "content": [_image("iVBORw0KGgp=")] + [_TEXT]}, assistant("A quay."), NEXT),
+        after=chat({"role": "user", "content": [_image("iVBORw0KGgp="), _TEXT]}, assistant("A quay."), NEXT),
     )
 
     def find(self, change: Change) -> Found | None:
@@ -37,8 +37,10 @@ class MediaChanged:
         return Found(
             evidence=f"{path} holds other media than before",
             advice=f"send {path} with the same bytes at every turn, not encoded or scaled anew",
-            path=path,
-            restore=tuple(given_back(change, one, other) for one, other in aligned(gap) if _is_other(one, other)),
+            path=path if change.in_template else None,
+            restore=tuple(
+                given_back(change, one, other) for one, other in aligned(gap) if _is_other(one, other)
+            ),
         )
 
 

@@ -70,7 +70,11 @@ def _changed(change: Change) -> Iterator[str]:
         if isinstance(before, Mapping | None) and isinstance(after, Mapping | None):
             ours: Mapping[str, Any] = before or {}
             theirs: Mapping[str, Any] = after or {}
-            yield from (f"{key}.{name}" for name in ours | theirs if ours.get(name) != theirs.get(name))
+            yield from (
+                f"{key}.{name}"
+                for name in dict.fromkeys((*ours, *theirs))
+                if ours.get(name) != theirs.get(name)
+            )
         else:
             yield key
 
@@ -81,7 +85,7 @@ def _sent_otherwise(change: Change) -> bool:
     if path is None or path.startswith(_SETTINGS):
         return False
     if path.startswith("tools["):
-        return change.before.body.get("tools") != change.after.body.get("tools")
+        path = "tools"
     return bool(value_at(change.before.body, path) != value_at(change.after.body, path))
 
 

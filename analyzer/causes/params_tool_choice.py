@@ -32,8 +32,8 @@ class ParamsToolChoice:
             return None
         return Found(
             evidence="both requests have tools, and only one prompt shows them",
-            advice="start the server without --exclude-tools-when-tool-choice-none, or do not change tool_choice"
-            " within a session",
+            advice="start the server without --exclude-tools-when-tool-choice-none, or keep tool_choice"
+            " for the whole session",
             path="tool_choice",
             char=0,
             restore=(restored("tool_choice", before.body),),

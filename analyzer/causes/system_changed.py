@@ -26,7 +26,7 @@ class SystemChanged:
     def find(self, change: Change) -> Found | None:
         """A system text on either side that differs."""
         head = head_of(change)
-        if head is None or not (head.before or head.after):
+        if head is None or head.raw:
             return None
         first = head.first
         before = line_around(head.before, first.before_start, first.before_end)
@@ -35,7 +35,7 @@ class SystemChanged:
         rest = "; the rest of it is identical" if alone else ""
         return Found(
             evidence=f"the system text was changed: {short(before)} became {short(after)}{rest}",
-            advice=f"send the same {head.path or change.after.next_path or 'system'} at every turn of a session",
+            advice=f"send the same {head.path or change.after.next_path or 'system'} at every turn",
             restore=head.put_back(anything_else),
         )
 

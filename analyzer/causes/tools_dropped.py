@@ -28,9 +28,9 @@ class ToolsDropped:
             return None
         return Found(
             evidence=f"the parent had {len(tools_in(before))} tools, and this request has none",
-            advice="send tools in side calls too (summaries, titles), with tool_choice none if the server then"
-            " keeps them in the prompt",
-            path="tools[0]",
+            advice="send tools in side calls too (summaries, titles), with tool_choice none if the server"
+            " then keeps them in the prompt",
+            path="tools[0]" if change.in_template else None,
             restore=(restored("tools", before.body),),
         )
 

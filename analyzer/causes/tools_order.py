@@ -28,12 +28,14 @@ class ToolsOrder:
         common = [name for name in lists.names_after if name in position]
         sorted_names = iter(sorted(common, key=position.__getitem__))
         tool = dict(zip(lists.names_after, lists.after, strict=True))
-        restored = [tool[next(sorted_names)] if name in position else tool[name] for name in lists.names_after]
+        restored = [
+            tool[next(sorted_names)] if name in position else tool[name] for name in lists.names_after
+        ]
         at = lists.at
         return Found(
             evidence=f"the tool {lists.names_after[at]} stands where {lists.names_before[at]} stood",
             advice="send tools sorted by server and name, in one order for the whole session",
-            path=f"tools[{at}]",
+            path=f"tools[{at}]" if change.in_template else None,
             restore=(Edit(kind="set", path="tools", value=restored),),
         )
 

@@ -133,7 +133,9 @@ def _shown(one: Any, other: Any) -> str:
         return "came" if one is None else "went" if other is None else "another value"
     change: TextChange = trimmed(one, other, text_changes(one, other)[0])
     start = max(0, change.before_start - 12)
-    return f"{short(one[start : change.before_end + 12])} became {short(other[start : change.after_end + 12])}"
+    return (
+        f"{short(one[start : change.before_end + 12])} became {short(other[start : change.after_end + 12])}"
+    )
 
 
 CAUSE = ToolsSchemaDrift()

@@ -30,11 +30,13 @@ class ToolsSetChanged:
             return None
         added = [name for name in lists.names_after if name not in lists.names_before]
         removed = [name for name in lists.names_before if name not in lists.names_after]
-        told = [f"{word} {', '.join(names)}" for word, names in (("added", added), ("removed", removed)) if names]
+        told = [
+            f"{word} {', '.join(names)}" for word, names in (("added", added), ("removed", removed)) if names
+        ]
         return Found(
             evidence=f"tools {' and '.join(told) or 'doubled'}",
             advice="send one list in tools for the whole session, and refuse at run time what is not allowed",
-            path=f"tools[{lists.at}]",
+            path=f"tools[{lists.at}]" if change.in_template else None,
             restore=(Edit(kind="set", path="tools", value=_given_back(lists)),),
         )
 
@@ -61,7 +63,7 @@ def _first_tools(change: Change) -> Found | None:
     return Found(
         evidence=f"the parent had no tools, and this request has {len(tools_in(change.after))}",
         advice="send tools from the first turn of a session on",
-        path="tools[0]",
+        path="tools[0]" if change.in_template else None,
         restore=(restored("tools", change.before.body),),
     )
 

@@ -34,7 +34,9 @@ class VolatileClock:
         if grain in ("second", "minute"):
             advice = "print the date alone in {path}, or move the time to the newest message"
             return found_by(change, clocks, advice, kind=grain)
-        advice = "a one-off, the next turn should hit; keep the date in {path} as it was at the session's start"
+        advice = (
+            "a one-off, the next turn should hit; keep the date in {path} as it was at the session's start"
+        )
         found = found_by(change, clocks, advice, kind="rollover")
         return found and replace(found, evidence=f"a new {grain} began: {found.evidence}")
 

@@ -1,11 +1,9 @@
-"""The system text holds a picture of the surroundings that was taken anew: git status, files, counters, facts.
+"""The system text holds a picture of the surroundings that was taken anew: git status, files, facts.
 
 Shapes are `analyzer.volatile_shapes`'.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from analyzer.body_paths import Edit
 from analyzer.causes import Example, Found

@@ -29,7 +29,7 @@ class VolatileHeadNonce:
         advice = "leave the id out of {path}, or keep it for the whole session"
         if head is not None and _BILLING in head.after[: len(_BILLING) + 16]:
             advice += (
-                "; the line is Claude Code's, which CLAUDE_CODE_ATTRIBUTION_HEADER=0 in its settings turns off,"
+                "; the line is Claude Code's: CLAUDE_CODE_ATTRIBUTION_HEADER=0 in its settings turns it off,"
                 " and vLLM drops it where it begins its block"
             )
         return found_by(change, ids_made_anew, advice)

@@ -64,8 +64,8 @@ class Ground:
 def grounds(name: str) -> Ground:
     """One of four.
 
-    `plain` prints all that is sent, `sample` is the samples' template, `deepseek_v4` that model's own encoder,
-    and `qwen3` the real template, whose tests are skipped where it is not.
+    `plain` prints all that is sent, `sample` is the samples' template, `deepseek_v4` that model's own
+    encoder, and `qwen3` the real template, whose tests are skipped where it is not.
     """
     if name == "qwen3":
         if reason := reason_missing(name):

@@ -12,10 +12,15 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-_VERBS = "open close fix move read write check rename sort count merge split load save print trim".split()
-_NOUNS = "berth tide ship window sheet booking pilot harbour depth quay crane buoy lock channel".split()
-_ADJECTIVES = "small late early deep narrow empty broken quiet second northern".split()
-_TOOLS = "list_files read_file search edit_file run_tests fetch_page ask_user write_note".split()
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_VERBS = _words("open close fix move read write check rename sort count merge split load save print trim")
+_NOUNS = _words("berth tide ship window sheet booking pilot harbour depth quay crane buoy lock channel")
+_ADJECTIVES = _words("small late early deep narrow empty broken quiet second northern")
+_TOOLS = _words("list_files read_file search edit_file run_tests fetch_page ask_user write_note")
 RULES = (
     "Look before you change anything.",
     "Say what you found in one sentence.",
@@ -110,14 +115,20 @@ def _loop(rng: random.Random, names: list[str], reasoning: bool) -> list[Step]:
         Call(
             id=f"call_{rng.getrandbits(48):012x}",
             name=rng.choice(names),
-            arguments={"path": f"src/{rng.choice(_NOUNS)}.py", "limit": rng.randint(1, 99), "note": sentence(rng)},
+            arguments={
+                "path": f"src/{rng.choice(_NOUNS)}.py",
+                "limit": rng.randint(1, 99),
+                "note": sentence(rng),
+            },
         )
         for _ in range(rng.choice((1, 1, 1, 2)))
     ]
     asked = _answer(rng, reasoning)
     asked.calls = calls
     results = [
-        Step(role="tool", call_id=call.id, text="\n".join(sentence(rng, 12) for _ in range(rng.randint(1, 12))))
+        Step(
+            role="tool", call_id=call.id, text="\n".join(sentence(rng, 12) for _ in range(rng.randint(1, 12)))
+        )
         for call in calls
     ]
     return [asked, *results]
@@ -146,7 +157,7 @@ def body(dialect: str, made: Session) -> dict[str, Any]:
 
 
 def _chat(made: Session) -> dict[str, Any]:
-    messages = [{"role": "system", "content": _system(made, "text")}] if made.system else []
+    messages: list[Any] = [{"role": "system", "content": _system(made, "text")}] if made.system else []
     messages += [_chat_message(step) for step in made.steps]
     tools = [{"type": "function", "function": tool} for tool in made.tools]
     return {"messages": messages} | ({"tools": tools} if tools else {})
@@ -159,8 +170,15 @@ def _system(made: Session, kind: str) -> Any:
 def _chat_message(step: Step) -> dict[str, Any]:
     message: dict[str, Any] = {"role": step.role, "content": _content(step, "text")}
     if step.images:
-        parts = message["content"] if isinstance(message["content"], list) else [{"type": "text", "text": step.text}]
-        urls = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}} for image in step.images]
+        parts = (
+            message["content"]
+            if isinstance(message["content"], list)
+            else [{"type": "text", "text": step.text}]
+        )
+        urls = [
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}}
+            for image in step.images
+        ]
         message["content"] = [*urls, *parts]
     if step.reasoning:
         message["reasoning_content"] = step.reasoning
@@ -205,7 +223,9 @@ def _anthropic(made: Session) -> dict[str, Any]:
         else:
             content = _content(step, "text")
             if step.images:
-                sources = [{"type": "base64", "media_type": "image/png", "data": image} for image in step.images]
+                sources = [
+                    {"type": "base64", "media_type": "image/png", "data": image} for image in step.images
+                ]
                 content = [
                     *({"type": "image", "source": source} for source in sources),
                     {"type": "text", "text": step.text},
@@ -231,11 +251,16 @@ def _responses(made: Session) -> dict[str, Any]:
                 part = {"type": "reasoning_text", "text": step.reasoning}
                 items.append({"type": "reasoning", "id": "rs", "summary": [], "content": [part]})
             if step.text:
-                part = {"type": "output_text", "text": step.text, "annotations": []}
+                part = {"type": "output_text", "text": step.text}
                 items.append({"type": "message", "role": "assistant", "content": [part]})
             for call in step.calls:
                 items.append(
-                    {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": _spelt(call)}
+                    {
+                        "type": "function_call",
+                        "call_id": call.id,
+                        "name": call.name,
+                        "arguments": _spelt(call),
+                    }
                 )
         else:
             items.append({"type": "message", "role": step.role, "content": _content(step, "input_text")})

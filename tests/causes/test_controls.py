@@ -22,22 +22,27 @@ TOOL_STEPS = 6
 
 def _tool(name: str) -> dict[str, Any]:
     parameters = {"type": "object", "properties": {"p": {"type": "string"}, "n": {"type": "integer"}}}
-    return {"type": "function", "function": {"name": name, "description": f"To {name}.", "parameters": parameters}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"To {name}.", "parameters": parameters},
+    }
 
 
 def _loop(steps: int, *, reasoning: bool, ids: str = "call") -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for n in range(steps):
-        call = {"id": f"{ids}_{n}", "type": "function"}
+        call: dict[str, Any] = {"id": f"{ids}_{n}", "type": "function"}
         call |= {"function": {"name": "read", "arguments": f'{{"p": "{n}.txt", "n": 5}}'}}
         thought = {"reasoning_content": f"I need file {n}."} if reasoning else {}
         messages.append({"role": "assistant", "content": "", "tool_calls": [call]} | thought)
-        messages.append({"role": "tool", "tool_call_id": f"{ids}_{n}", "content": f"the text of file {n} " * 5})
+        messages.append(
+            {"role": "tool", "tool_call_id": f"{ids}_{n}", "content": f"the text of file {n} " * 5}
+        )
     return messages
 
 
 def _body(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
-    head = [{"role": "system", "content": S}, {"role": "user", "content": "Read the files."}]
+    head: list[Any] = [{"role": "system", "content": S}, {"role": "user", "content": "Read the files."}]
     return {"messages": [*head, *messages], "tools": [_tool("read"), _tool("glob"), _tool("shell")]} | more
 
 
