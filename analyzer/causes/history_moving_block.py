@@ -99,7 +99,9 @@ def _text(pieces: Sequence[Piece]) -> str:
 
 def _is_put_in(gap: Gap) -> bool:
     """Whether messages that are no model's were put in: moved from behind, or before the last answer."""
-    if gap.gone or not gap.resumes or any(piece.role not in _MOVES for piece in gap.come):
+    if gap.gone or not gap.resumes:
+        return False
+    if any(piece.role not in _MOVES or piece.kind != "text" for piece in gap.come):
         return False
     following = gap.before[gap.start_before :]
     answers = messages_in([piece for piece in following if piece.role == "assistant"])

@@ -29,7 +29,7 @@ class HistoryReserialised:
     """An earlier message says the same in another spelling"""
 
     name = "history.reserialised"
-    rank = 110
+    rank = 95
     example = Example(
         before=chat(user("<note>x</note>\n"), assistant("Yes.")),
         after=chat(user("<note>x</note>"), assistant("Yes."), NEXT),
