@@ -14,6 +14,7 @@ from analyzer.blocks import common_prefix
 from analyzer.compare import common_chars, excerpt
 from analyzer.core import Divergence, Finding, TokenIds
 from analyzer.explain import Drawn, Explainer
+from analyzer.media_texts import with_media_as_texts
 from analyzer.renderers import Job, RenderFailed, unexpected
 from analyzer.rendering import render_text
 from analyzer.sourced import spans_of
@@ -156,11 +157,14 @@ class DivergenceFinder:
 
     def _draw(self, key: PromptKey, body: Any | None) -> Drawn | None:
         job, read = self._read_again(key, body)
+        shown = with_media_as_texts(job.conversation)
+        if shown is not None:
+            job = replace(job, conversation=shown)
         try:
             text = render_text(job)
         except RenderFailed:
             return None
-        return Drawn(text=text, spans=spans_of(text), body=read, job=job)
+        return Drawn(text=text, spans=spans_of(text), body=read, job=job, countable=shown is None)
 
 
 def _history_end(drawn: Drawn, char: int) -> int:

@@ -30,7 +30,7 @@ MOST_FINDINGS = 8
 ANSWER_CAUSE = "template.roundtrip"
 """The one cause that is asked where only the generated part is lost."""
 
-_UNKNOWN = Found(evidence="the prompts differ in a way that no known cause has", advice="compare both")
+UNCLAIMED = Found(evidence="the prompts differ in a way that no known cause has", advice="compare both sides")
 
 MOST_JOINED = 1000
 """How many further places of one cause are taken for one difference."""
@@ -38,10 +38,14 @@ MOST_JOINED = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn(Side):
-    """One of the two prompts, rendered with provenance from `body`, its request's parsed JSON."""
+    """One of the two prompts, rendered with provenance from `body`, its request's parsed JSON.
+
+    It is not `countable` where it has a text in the place of an image: its tokens are not the server's.
+    """
 
     body: Any
     job: Job
+    countable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,20 +88,6 @@ class Explainer:
             if cause.name == ANSWER_CAUSE:
                 yield self._finding(change, cause, found, token, len(self.parent_ids) + answer_tokens)
 
-    def _confirmed(
-        self, parent: Drawn, child: Drawn, change: Change
-    ) -> tuple[Cause | None, Found, Drawn | None]:
-        """The first cause that claims the change and whose restoring bears it out; and the child then."""
-        first: tuple[Cause | None, Found] | None = None
-        for cause, found in _found(change):
-            restored = self._restored(parent, child, change, found)
-            if restored is not None:
-                return cause, found, restored
-            first = first or (cause, found)
-        if first is not None:
-            return *first, None
-        return None, _UNKNOWN, self._restored(parent, child, change, _UNKNOWN)
-
     def change(self, parent: Drawn, child: Drawn, token: int) -> Change:
         """The two side by side."""
         char = common_chars(parent.text, child.text)
@@ -108,17 +98,33 @@ class Explainer:
             lost_tokens=len(self.parent_ids) - token,
         )
 
+    def _confirmed(
+        self, parent: Drawn, child: Drawn, change: Change
+    ) -> tuple[Cause | None, Found, Drawn | None]:
+        """The first cause that claims the change, with the child as it is without it.
+
+        A cause is wrong whose restoring can be rendered and does not move the divergence; one that cannot be
+        tried is believed if no other is confirmed.
+        """
+        untried: tuple[Cause, Found] | None = None
+        for cause, found in _found(change):
+            restored = self._restored(parent, child, change, found)
+            if restored is None:
+                untried = untried or (cause, found)
+            elif common_chars(parent.text, restored.text) > change.after.char:
+                return cause, found, restored
+        if untried is not None:
+            return *untried, None
+        return None, UNCLAIMED, self._joined(parent, child, change)
+
     def _restored(self, parent: Drawn, child: Drawn, change: Change, found: Found) -> Drawn | None:
-        """The child without this difference, or None where it cannot be taken out."""
+        """The child with the parent's values back, or None where that cannot be rendered."""
         if not found.restore:
             return self._joined(parent, child, change)
         try:
-            drawn = self.redraw(edited(child.body, found.restore))
+            return self.redraw(edited(child.body, found.restore))
         except LookupError:
             return None
-        if drawn is None or common_chars(parent.text, drawn.text) <= change.after.char:
-            return None
-        return drawn
 
     def _joined(self, parent: Drawn, child: Drawn, change: Change) -> Drawn | None:
         """The child joined to its parent behind this difference, and behind what follows of the same cause.
@@ -144,7 +150,9 @@ class Explainer:
         return replace(child, text=text, spans=spans_of(text))
 
     def _reached(self, restored: Drawn) -> int | None:
-        """The common token prefix once a difference is restored; None where there is no tokenizer."""
+        """The common token prefix once a difference is restored; None where it cannot be counted."""
+        if not restored.countable:
+            return None
         try:
             ids = tokenized(restored.job, plain(restored.text), "").token_ids
         except RenderFailed:

@@ -48,6 +48,11 @@ PURE = (
     "body_paths",
     "fields",
     "joining",
+    "pieces",
+    "first_run",
+    "text_changes",
+    "moments",
+    "volatile_shapes",
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 

@@ -7,7 +7,7 @@ that a difference of bodies that reaches no token is never one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from analyzer.body_paths import Edit
@@ -42,7 +42,8 @@ class Example:
 
     `template` is a chat template's text, None for one that prints what was sent. `dialect` names the
     bodies' endpoint; the `hours` between the two requests matter to whoever reads a clock. `answer` is the
-    text that the first was answered with, where the server told its ids.
+    text that the first was answered with, where the server told its ids. `settings` are what the server's
+    start line says, where that matters.
     """
 
     before: Mapping[str, Any]
@@ -51,6 +52,7 @@ class Example:
     dialect: str = "chat"
     hours: float = 0
     answer: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Cause(Protocol):

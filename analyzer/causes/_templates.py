@@ -78,3 +78,11 @@ MARKS_PARTS = """\
 {% endfor %}{% if add_generation_prompt %}<|assistant|>
 {% endif %}"""
 """Each part of a message by itself."""
+
+PRINTS_IDS = """\
+{% for m in messages %}<|{{ m.role }}|>{{ m.tool_call_id or '' }}
+{{ m.content }}{% for call in m.tool_calls or [] %}
+<call {{ call.id }}>{{ call.function.name }}({{ call.function.arguments|tojson }})</call>{% endfor %}<|end|>
+{% endfor %}{% if add_generation_prompt %}<|assistant|>
+{% endif %}"""
+"""The ids of calls, as some models are trained to read them."""

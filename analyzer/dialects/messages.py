@@ -198,7 +198,8 @@ def _image(source: Mapping[str, Any]) -> dict[str, Any]:
     if source.get("type") == "url":
         url = source.get("url", "")
     else:
-        url = f"data:{source.get('media_type', 'image/jpeg')};base64,{source.get('data', '')}"
+        kind, data = source.get("media_type", "image/jpeg"), source.get("data", "")
+        url = concat(("data:", kind, ";base64,", data))
     return {"type": "image_url", "image_url": {"url": url}}
 
 
