@@ -211,7 +211,7 @@ def test_an_error_of_the_analysis_is_not_shown_as_wrong_usage(
     def fails(*given: Any) -> Any:
         raise ValueError("a fault")
 
-    monkeypatch.setattr(pipeline, "calibrate", fails)
+    monkeypatch.setattr(pipeline, "summarise", fails)
     with pytest.raises(ValueError, match="a fault"):
         run_report(str(around(tmp_path, CHAT, b"{}")), Options(), form="text", output=None, fail_under=None)
 
