@@ -26,7 +26,7 @@ class TemplateClock:
     """The chat template prints the date or the time of the request"""
 
     name = "template.clock"
-    rank = 40
+    rank = 42
     example = Example(
         before={"messages": _FIRST},
         after={"messages": [*_FIRST, {"role": "assistant", "content": "There are two."}]},

@@ -22,7 +22,7 @@ class TemplateContentShape:
     """The template prints a list of parts otherwise than the same text as a string"""
 
     name = "template.content_shape"
-    rank = 60
+    rank = 62
     example = Example(
         before={"messages": [{"role": "user", "content": _PARTS}]},
         after={"messages": [{"role": "user", "content": "List the files. Be brief."}]},

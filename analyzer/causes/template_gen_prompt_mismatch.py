@@ -17,7 +17,7 @@ class TemplateGenPromptMismatch:
     """The template opens an answer otherwise than it prints one of the past"""
 
     name = "template.gen_prompt_mismatch"
-    rank = 20
+    rank = 22
     example = Example(
         before={"messages": _FIRST},
         after={

@@ -24,7 +24,7 @@ class TemplateSystemHoist:
     """A system message from within the conversation is printed at the head"""
 
     name = "template.system_hoist"
-    rank = 30
+    rank = 32
     example = Example(
         before={"messages": _FIRST}, after={"messages": [*_FIRST, *_MORE]}, template=HOISTS_SYSTEM
     )

@@ -20,7 +20,7 @@ class TemplateToolsFloat:
     """The template moves the tools to the newest message of the user"""
 
     name = "template.tools_float"
-    rank = 50
+    rank = 52
     example = Example(
         before={"messages": _FIRST, "tools": _TOOLS},
         after={

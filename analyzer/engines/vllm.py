@@ -61,6 +61,9 @@ def _moments(request: CacheRequest, fits: Callable[[int], bool]) -> Iterator[_Mo
     answers = _answers(request)
     for choice in range(len(answers)):  # each is a request of its own (v1/engine/async_llm.py)
         yield request.started_ns, _START, _start(request, request.part(choice))
+        if choice == 0 and _ends_alone(answers):
+            end = End(request_id=request.part(0), generated=answers[0].token_ids)
+            yield request.started_ns, _START, end
     # An end that nobody saw is that of a proxy that was killed, and its request with it: it holds nothing.
     ended = request.started_ns if request.ended_ns is None else request.ended_ns
     order = _END if ended > request.started_ns else _END_AT_ONCE
@@ -86,6 +89,8 @@ def _ends(
         choice: answer if fits(prompt_tokens + len(answer.token_ids)) else Generated()
         for choice, answer in enumerate(answers)
     }
+    if _ends_alone(answers):
+        del running[0]
     while running:
         shortest = min(len(answer.token_ids) for answer in running.values())
         if len(running) > 1:
@@ -99,6 +104,12 @@ def _ends(
                     generated=answer.token_ids,
                     ahead_tokens=_AHEAD[answer.finish],
                 )
+
+
+def _ends_alone(answers: Sequence[Generated]) -> bool:
+    """Whether the first answer is over before the others begin: it is scheduled as soon as it arrives, they
+    one step later (seen on vLLM 0.32: with `n` > 1 and `max_tokens` 1 a block less was evicted)."""
+    return len(answers) > 1 and answers[0].finish == "length" and len(answers[0].token_ids) == 1
 
 
 _AHEAD: dict[Finish | None, int] = {"length": 0, "stop": 1, "stop_string": 1, None: 1}
