@@ -77,7 +77,7 @@ def _encoded(job: Job) -> tuple[list[int], list[Any], Any]:
 
     try:
         settled = settle_encoder(job, lambda asked: _encoded(asked)[0])
-        said = _conversation(replace(job, conversation=settled))
+        said = _without_old_analysis(_conversation(replace(job, conversation=settled)))
         ids = encoding.render_conversation_for_completion(
             harmony.Conversation.from_messages(said),
             harmony.Role.ASSISTANT,
