@@ -44,7 +44,7 @@ class HarmonyRenderer:
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The text of those ids; the opening of the answer is their end."""
         ids, messages, encoding = _encoded(job)
-        text = encoding.decode(ids)
+        text: str = encoding.decode(ids)
         if job.sourced:
             text = with_fields(text, messages, job.conversation.tools or ())
         return text if generation_prompt else text[: text.rindex("<|start|>")]
