@@ -1,4 +1,4 @@
-"""A member or item more, less, or of another type: the divergence names it, whichever of two bodies has it."""
+"""A member or item more, less, or of another type: the divergence names it, whichever body has it."""
 
 from __future__ import annotations
 
