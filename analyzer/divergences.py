@@ -71,7 +71,7 @@ class DivergenceFinder:
         """Where the child leaves the parent; only the token and its block where no text can be had."""
         common = common_prefix(pair.parent_ids, pair.child_ids)
         if common == len(pair.parent_ids):
-            return Parting(append=True, divergence=None, findings=self._in_answer(pair))
+            return self._continued(pair)
         block = common // self._block_size
         bare = Divergence(token=common, block=block, path=None, char=None, before=None, after=None)
         try:
@@ -129,6 +129,14 @@ class DivergenceFinder:
         inside = f"[{pair.child[1]}]" if several else ""
         return replace(bare, path=f"prompt{inside}[{bare.token}]")
 
+    def _continued(self, pair: Pair) -> Parting:
+        """How a prompt stands to a parent that it begins with."""
+        whole = Parting(append=True, divergence=None)
+        try:
+            return replace(whole, findings=self._in_answer(pair))
+        except Exception as error:
+            return replace(whole, problem=f"not explained: {unexpected(error)}")
+
     def _in_answer(self, pair: Pair) -> tuple[Finding, ...]:
         """Why the parent's answer is not what this prompt goes on with, where its ids are known."""
         if not self._explain or pair.answer_ids is None:
@@ -137,15 +145,13 @@ class DivergenceFinder:
         token = len(pair.parent_ids) + common_prefix(pair.child_ids[len(pair.parent_ids) :], cached)
         if token == len(pair.parent_ids) + len(cached):
             return ()
-        try:
-            before, after = self._drawn(pair.parent), self._drawn(pair.child)
-            if before is None or after is None or before.job.tokenizer is None:
-                return ()
-            answer = text_of(before.job.tokenizer.directory).decode(cached.tolist())
-            explainer = self._explainer(pair, len(before.text))
-            return tuple(explainer.explain_answer(before, after, answer, token, len(cached)))
-        except Exception:  # the numbers of the row are right without it
-            return ()
+        before, after = self._drawn(pair.parent), self._drawn(pair.child)
+        tokenizer = None if before is None else before.job.tokenizer
+        if before is None or after is None or tokenizer is None or tokenizer.backend == "mistral-common":
+            return ()  # nothing here decodes Mistral's own tokens
+        answer = text_of(tokenizer.directory).decode(cached.tolist())
+        explainer = self._explainer(pair, len(before.text))
+        return tuple(explainer.explain_answer(before, after, answer, token, len(cached)))
 
     def _drawn(self, key: PromptKey) -> Drawn | None:
         if key not in self._kept:

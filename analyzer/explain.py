@@ -84,9 +84,9 @@ class Explainer:
         """Why a child that begins with the parent's prompt does not go on with the parent's `answer`."""
         with_answer = replace(parent, text=concat((parent.text, answer)))
         change = replace(self.change(with_answer, child, token), answer=len(parent.text))
-        for cause, found in _found(change):
-            if cause.name == ANSWER_CAUSE:
-                yield self._finding(change, cause, found, token, len(self.parent_ids) + answer_tokens)
+        cause = next(each for each in _causes() if each.name == ANSWER_CAUSE)
+        if (found := cause.find(change)) is not None:
+            yield self._finding(change, cause, found, token, len(self.parent_ids) + answer_tokens)
 
     def change(self, parent: Drawn, child: Drawn, token: int) -> Change:
         """The two side by side."""
