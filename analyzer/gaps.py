@@ -159,7 +159,20 @@ def _cuts_an_item(gap: Gap) -> bool:
 
 
 def is_whole(pieces: Sequence[Piece], start: int, end: int) -> bool:
-    """Whether a run of pieces begins and ends with its messages or items."""
+    """Whether a run of pieces begins and ends with its messages or items.
+
+    Where what precedes it is like its end, it may as well have begun there.
+    """
+    if start and start < end and not _is_bounded(pieces, start, end) and _alike_ends(pieces, start, end):
+        return is_whole(pieces, start - 1, end - 1)
+    return _is_bounded(pieces, start, end)
+
+
+def _alike_ends(pieces: Sequence[Piece], start: int, end: int) -> bool:
+    return pieces[start - 1].exact == pieces[end - 1].exact
+
+
+def _is_bounded(pieces: Sequence[Piece], start: int, end: int) -> bool:
     if start == end:
         return start in (0, len(pieces)) or _differs(pieces[start - 1], pieces[start])
     begins = start == 0 or _differs(pieces[start - 1], pieces[start])

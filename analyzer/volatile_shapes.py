@@ -136,9 +136,10 @@ def _is_random(text: str, context: str) -> bool:
 
 def is_reordered(before: str, after: str) -> bool:
     """Whether both texts hold the same lines, or the same items of their lists, in another order."""
-    lines = [Counter(filter(None, map(str.strip, text.splitlines()))) for text in (before, after)]
+    rows = [[_DIGITS.sub("0", line.strip()) for line in text.splitlines()] for text in (before, after)]
+    lines = [Counter(filter(None, row)) for row in rows]  # a list's numbers and scores may move with it
     if lines[0] == lines[1]:
-        return before.split() != after.split()
+        return list(filter(None, rows[0])) != list(filter(None, rows[1]))
     gone, come = list((lines[0] - lines[1]).elements()), list((lines[1] - lines[0]).elements())
     return len(gone) == len(come) and Counter(map(_items, gone)) == Counter(map(_items, come))
 
