@@ -115,7 +115,9 @@ def _is_pair(one: str, two: str, named: bool) -> bool:
         return shortest >= 8 or (named and shortest >= 3)
     if _HEX.fullmatch(one) and _HEX.fullmatch(two):
         digits = any(map(str.isdigit, one)) or any(map(str.isdigit, two))
-        return shortest >= 16 or (shortest >= 4 and digits) or (named and digits and shortest >= 2)
+        mixed = all(not text.isdigit() and not text.isalpha() for text in (one, two))
+        least = 2 if named else 3 if mixed else 4
+        return shortest >= 16 or (digits and shortest >= least)
     context = "id:" if named else ""
     random = [_is_random(text, context) for text in (one, two)]
     return all(random) or (any(random) and longest == shortest >= 8 and _is_mixed(one) and _is_mixed(two))
