@@ -49,5 +49,5 @@ def _by_matching(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> tuple[
             for size in range(2, len(ours) - 1):
                 if _goes_on(ours[size:], theirs[come:]):
                     return size, come, True
-        return len(ours), 1 if len(ours) == 1 else len(theirs), False
+        return len(ours), len(theirs), False
     return first.a, first.b, True

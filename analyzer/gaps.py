@@ -262,7 +262,7 @@ def _gap(before: list[Piece], after: list[Piece], start_before: int, start_after
         return None  # what differs lies further behind, and is not what parted the prompts here
     gone, come, resumes = first_run([p.essence for p in ours], [p.essence for p in theirs])
     alike = _run_alike(ours[:gone], theirs[:gone])
-    if alike and (gone == come if resumes else ours[0].kind in ("result", "media")):
+    if alike and (gone == come if resumes else gone == 1 or ours[0].kind in ("result", "media")):
         gone = come = 1  # several edited in a row are told one by one
     return Gap(
         before=before,
