@@ -44,6 +44,10 @@ def _by_matching(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> tuple[
     first = blocks[0]
     matched = sum(block.size for block in blocks)
     if 2 * matched <= len(ours) - first.a:
-        # A few that happen to be equal are no history that goes on.
-        return len(ours), 1 if len(ours) == 1 else len(theirs), False
+        # A few that happen to be equal are no history that goes on, unless they are all of its end.
+        for come in (1, 2):
+            for size in range(2, len(ours) - 1):
+                if _goes_on(ours[size:], theirs[come:]):
+                    return size, come, True
+        return len(ours), len(theirs), False
     return first.a, first.b, True

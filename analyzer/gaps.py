@@ -159,7 +159,20 @@ def _cuts_an_item(gap: Gap) -> bool:
 
 
 def is_whole(pieces: Sequence[Piece], start: int, end: int) -> bool:
-    """Whether a run of pieces begins and ends with its messages or items."""
+    """Whether a run of pieces begins and ends with its messages or items.
+
+    Where what precedes it is like its end, it may as well have begun there.
+    """
+    if start and start < end and not _is_bounded(pieces, start, end) and _alike_ends(pieces, start, end):
+        return is_whole(pieces, start - 1, end - 1)
+    return _is_bounded(pieces, start, end)
+
+
+def _alike_ends(pieces: Sequence[Piece], start: int, end: int) -> bool:
+    return pieces[start - 1].exact == pieces[end - 1].exact
+
+
+def _is_bounded(pieces: Sequence[Piece], start: int, end: int) -> bool:
     if start == end:
         return start in (0, len(pieces)) or _differs(pieces[start - 1], pieces[start])
     begins = start == 0 or _differs(pieces[start - 1], pieces[start])
@@ -249,7 +262,7 @@ def _gap(before: list[Piece], after: list[Piece], start_before: int, start_after
         return None  # what differs lies further behind, and is not what parted the prompts here
     gone, come, resumes = first_run([p.essence for p in ours], [p.essence for p in theirs])
     alike = _run_alike(ours[:gone], theirs[:gone])
-    if alike and (gone == come if resumes else ours[0].kind in ("result", "media")):
+    if alike and (gone == come if resumes else gone == 1 or ours[0].kind in ("result", "media")):
         gone = come = 1  # several edited in a row are told one by one
     return Gap(
         before=before,

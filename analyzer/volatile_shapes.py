@@ -115,7 +115,9 @@ def _is_pair(one: str, two: str, named: bool) -> bool:
         return shortest >= 8 or (named and shortest >= 3)
     if _HEX.fullmatch(one) and _HEX.fullmatch(two):
         digits = any(map(str.isdigit, one)) or any(map(str.isdigit, two))
-        return shortest >= 16 or (shortest >= 4 and digits) or (named and digits and shortest >= 2)
+        mixed = all(not text.isdigit() and not text.isalpha() for text in (one, two))
+        least = 2 if named else 3 if mixed else 4
+        return shortest >= 16 or (digits and shortest >= least)
     context = "id:" if named else ""
     random = [_is_random(text, context) for text in (one, two)]
     return all(random) or (any(random) and longest == shortest >= 8 and _is_mixed(one) and _is_mixed(two))
@@ -136,9 +138,10 @@ def _is_random(text: str, context: str) -> bool:
 
 def is_reordered(before: str, after: str) -> bool:
     """Whether both texts hold the same lines, or the same items of their lists, in another order."""
-    lines = [Counter(filter(None, map(str.strip, text.splitlines()))) for text in (before, after)]
+    rows = [[_DIGITS.sub("0", line.strip()) for line in text.splitlines()] for text in (before, after)]
+    lines = [Counter(filter(None, row)) for row in rows]  # a list's numbers and scores may move with it
     if lines[0] == lines[1]:
-        return before.split() != after.split()
+        return list(filter(None, rows[0])) != list(filter(None, rows[1]))
     gone, come = list((lines[0] - lines[1]).elements()), list((lines[1] - lines[0]).elements())
     return len(gone) == len(come) and Counter(map(_items, gone)) == Counter(map(_items, come))
 

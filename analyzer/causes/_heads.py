@@ -142,7 +142,7 @@ def _lines(text: str, start: int, end: int) -> str:
     """The lines that a difference touches; none where it lies between two."""
     if start == end and (start == len(text) or text[start - 1 : start] in ("", "\n")):
         return ""
-    return line_around(text, start, end)
+    return line_around(text, start, end - 1 if text[start:end].endswith("\n") else end)
 
 
 def _whole_lines(before: str, after: str, change: TextChange) -> TextChange:

@@ -44,6 +44,7 @@ class HistoryMovingBlock:
             gap.gone
             and not gap.come
             and gap.resumes
+            and _are_notes(gap.gone)
             and _stands_in(_text(gap.gone), gap.after[gap.end_after :])
         ):
             return _found(gap.gone[0].path, exchanged(change, gap))
@@ -97,11 +98,16 @@ def _text(pieces: Sequence[Piece]) -> str:
     return "\n".join(piece.text for piece in pieces if piece.kind == "text")
 
 
+def _are_notes(pieces: Sequence[Piece]) -> bool:
+    """Whether the pieces are texts and no model's."""
+    return all(piece.role in _MOVES and piece.kind == "text" for piece in pieces)
+
+
 def _is_put_in(gap: Gap) -> bool:
     """Whether messages that are no model's were put in: moved from behind, or before the last answer."""
     if gap.gone or not gap.resumes:
         return False
-    if any(piece.role not in _MOVES or piece.kind != "text" for piece in gap.come):
+    if not _are_notes(gap.come):
         return False
     following = gap.before[gap.start_before :]
     answers = messages_in([piece for piece in following if piece.role == "assistant"])
@@ -113,8 +119,7 @@ def _is_tail_note(gap: Gap) -> bool:
     last = gap.before[gap.start_before :]
     if not gap.come or (gap.gone and gap.resumes) or messages_in(last) != 1:
         return False
-    noted = all(piece.role in _MOVES and piece.kind == "text" for piece in last)
-    moved = noted and _stands_in(_text(last), gap.after[gap.start_after + 1 :])
+    moved = _are_notes(last) and _stands_in(_text(last), gap.after[gap.start_after + 1 :])
     return moved and (last[0].role != "user" or is_tagged(last[0].text))
 
 

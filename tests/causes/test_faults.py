@@ -14,8 +14,9 @@ import pytest
 
 from analyzer.causes import Example
 from analyzer.causes._templates import PRINTS_IDS
+from analyzer.divergences import Parting
 from tests.causes.faults import FAULTS
-from tests.causes.pairs import Parting, grounds, parted_on
+from tests.causes.pairs import grounds, parted_on
 from tests.causes.sessions import Session, appended, body, request, session
 
 DIALECTS = ("chat", "messages", "responses")
@@ -47,7 +48,7 @@ def _broken(name: str, seed: int) -> Parting | None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_first_cause_is_the_one_that_was_put_in(name: str) -> None:
     found: Counter[str | None] = Counter()
-    for seed in range(8 * CASES):
+    for seed in range(20 * CASES):
         parting = _broken(name, seed)
         if parting is not None:
             assert parting.problem is None

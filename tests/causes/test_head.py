@@ -3,6 +3,7 @@
 The expected labels are the field's rules (field-faults, reports 1 to 14); each pair is the line that differs.
 """
 
+# ruff: noqa: E501 (a row a case)
 from __future__ import annotations
 
 from typing import Any
@@ -22,6 +23,8 @@ SYSTEM = [
     ("trace: pQ9x+Lk2/Zt0aGw1==", "trace: b7RyT3u8Wm4sNc6v==", "volatile.head_nonce", None),
     ("Scratch: /tmp/box-4f3a9c21/work", "Scratch: /tmp/box-b81d07e5/work", "volatile.head_nonce", None),
     ("Session 83920113.", "Session 12093455.", "volatile.head_nonce", None),
+    ("cc_version=2.1.3.a1b;", "cc_version=2.1.3.f09;", "volatile.head_nonce", None),
+    ("conversation_id: conv_8sKd92jfLq", "conversation_id: conv_Zp0qR7tYw1", "volatile.head_nonce", None),
     # and words, names and versions, which are none
     ("You write decade reports.", "You write facade reports.", "system.changed", None),
     ("Your model is claude-opus-4-5-20251101.", "Your model is claude-sonnet-4-5-20250929.", "system.changed", None),
@@ -36,6 +39,9 @@ SYSTEM = [
     ("Today is 2031-05-06.", "Today is 2031-05-07.", "volatile.clock", "rollover"),
     ("Today is Monday, 5 May.", "Today is Tuesday, 6 May.", "volatile.clock", "rollover"),
     ("Today is 31 December.", "Today is 1 January.", "volatile.clock", "rollover"),
+    ("[06/May/2031:14:03:22 +0000]", "[06/May/2031:14:03:29 +0000]", "volatile.clock", "second"),
+    ("It is Tue May 06 2031 14:03:22 GMT+0000.", "It is Tue May 06 2031 14:03:25 GMT+0000.", "volatile.clock", "second"),
+    ("Date: 2031-05-06 (Tuesday)", "Date: 2031-05-07 (Wednesday)", "volatile.clock", "rollover"),
     # and what is no clock that went on
     ("Today is 2031-05-07.", "Today is 2031-05-06.", "volatile.env_snapshot", None),
     ("Python 3.12.10 is used.", "Python 3.12.11 is used.", "system.changed", None),
@@ -46,7 +52,14 @@ SYSTEM = [
     ("You know:\n- it rains\n- tea is hot\n- go on", "You know:\n- go on\n- it rains\n- tea is hot", "volatile.env_snapshot", "reordered"),
     ("Facts: it rains; tea is hot", "Facts: tea is hot; it rains", "volatile.env_snapshot", "reordered"),
     ("<memory>\n- likes tea\n</memory>", "<memory>\n- likes tea\n- lives in Kiel\n</memory>", "volatile.env_snapshot", None),
+    (" M src/a.py\n M src/b.py", " M src/a.py", "volatile.env_snapshot", None),
+    ("src/\n  a.py\n  b.py", "src/\n  a.py\n  b.py\n  c.py", "volatile.env_snapshot", None),
+    ("Platform: linux", "Platform: darwin", "volatile.env_snapshot", None),
+    ("HEAD is at 3f2a91c", "HEAD is at 91bc0de", "volatile.env_snapshot", None),
+    ("Memories:\n1. [0.82] tea\n2. [0.80] Kiel", "Memories:\n1. [0.91] Kiel\n2. [0.77] tea", "volatile.env_snapshot", "reordered"),
     # and new rules, which are none (report 7)
+    ("Speak French.", "Speak German.", "system.changed", None),
+    ("Permission mode: plan", "Permission mode: accept edits", "system.changed", None),
     ("You are the planner.", "You are the builder.", "system.changed", None),
     ("Always answer in English.", "Answer in the user's language, and be polite.", "system.changed", None),
     ("Be brief.", "Be brief.\nNever touch the tests.", "system.changed", None),
@@ -152,7 +165,7 @@ def test_a_list_of_tools_is_told_by_how_it_changed(
         _in_dialect("chat", RULES, more) | ({"tools": tools} if tools else {})
         for tools, more in ((before, []), (after, NEXT))
     ]
-    found = _first(ground, *bodies)
+    found = _first(ground, bodies[0], bodies[1])
     assert (found.cause, found.kind) == (cause, kind)
 
 

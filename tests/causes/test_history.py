@@ -3,6 +3,7 @@
 The expected labels are the field's rules (field-faults, reports 15 to 26).
 """
 
+# ruff: noqa: E501 (a row a case)
 from __future__ import annotations
 
 from collections.abc import Sequence
