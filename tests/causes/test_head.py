@@ -105,7 +105,7 @@ def test_a_line_of_the_system_text_is_told_by_how_it_changed(
     assert found.path == PATHS[dialect]
     assert found.char is not None
     assert one[: found.char] == other[: found.char]
-    assert found.path in found.advice
+    assert found.advice is not None and found.path in found.advice
 
 
 def test_a_date_that_the_user_wrote_is_no_clock_of_the_head(ground: Ground) -> None:
