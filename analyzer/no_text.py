@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from analyzer.body_paths import parse_path
 from analyzer.core import Divergence, Finding
-from analyzer.report import Report, Turn
+from analyzer.report import Note, Report, Turn
 from analyzer.sourced_json import member_path
 
 WITHHELD = "withheld"
@@ -107,7 +107,13 @@ def _turn(turn: Turn, report: Report, keys: _Keys) -> Turn:
         problem=_problem(turn, report),
         divergence=None if turn.divergence is None else _divergence(turn.divergence, keys),
         findings=tuple(_finding(finding, keys) for finding in turn.findings),
+        notes=tuple(_note(note, report) for note in turn.notes),
     )
+
+
+def _note(note: Note, report: Report) -> Note:
+    """A note is the program's own sentence, but for the template's complaint."""
+    return replace(note, text=_sayable(note.text, report)) if note.label == "template.error" else note
 
 
 def _problem(turn: Turn, report: Report) -> str | None:

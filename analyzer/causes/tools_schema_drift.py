@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from analyzer.body_paths import Edit
+from analyzer.body_paths import MISSING, Edit
 from analyzer.causes import Example, Found
 from analyzer.causes._heads import clocks, ids_made_anew, short
 from analyzer.causes._tools import Lists, tool_lists
@@ -94,15 +94,21 @@ def _sorted(value: Any) -> Any:
 
 
 def _leaves(before: Any, after: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
-    """The key and both values of each leaf that differs; what one side lacks is None there."""
+    """The key and both values of each leaf that differs; what one side lacks is MISSING there."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in before.keys() | after.keys():
-            yield from _leaves(before.get(name), after.get(name), name)
+            yield from _leaves(before.get(name, MISSING), after.get(name, MISSING), name)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for one, other in zip(before, after, strict=True):
             yield from _leaves(one, other, key)
-    elif before != after:
+    elif not _same(before, after):
         yield key, before, after
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Whether two leaves are one JSON value; Python's equality takes 1, 1.0 and true for one."""
+    both = isinstance(before, str) and isinstance(after, str)
+    return bool(before == after) and (both or type(before) is type(after))
 
 
 def _is_volatile(before: str, after: str) -> bool:
@@ -130,7 +136,7 @@ def _told(lists: Lists, kind: Drift) -> str:
 
 def _shown(one: Any, other: Any) -> str:
     if not isinstance(one, str) or not isinstance(other, str):
-        return "came" if one is None else "went" if other is None else "another value"
+        return "came" if one is MISSING else "went" if other is MISSING else "another value"
     change: TextChange = trimmed(one, other, text_changes(one, other)[0])
     start = max(0, change.before_start - 12)
     return (

@@ -112,6 +112,9 @@ def report(*turns: Turn, problems: tuple[str, ...] = (), **server: Any) -> Repor
     priced = with_seconds(turns, rate)
     known = {
         "engine": "vllm",
+        "engine_title": "vLLM",
+        "engine_exact": True,
+        "slots": None,
         "version": "0.32.0",
         "model": "tiny",
         "block_size": 16,
