@@ -139,6 +139,7 @@ def test_a_report_prices_what_was_lost_at_the_rate_of_its_own_capture(
     }
     findings = [finding for turn in told["turns"] for finding in turn["findings"]]
     assert [turn["first_token_ms"] for turn in told["turns"]] == [75.0 + 25 * at for at in range(8)] + [None]
-    assert findings[0]["tokens"] > 100
-    assert findings[0]["seconds"] == pytest.approx(findings[0]["tokens"] / 4000, abs=0.001)
-    assert told["summary"]["causes"][0]["seconds"] == pytest.approx(findings[0]["seconds"], abs=0.001)
+    dearest = max(findings, key=lambda finding: finding["tokens"])
+    assert dearest["tokens"] > 100
+    assert dearest["seconds"] == pytest.approx(dearest["tokens"] / 4000, abs=0.001)
+    assert told["summary"]["causes"][0]["seconds"] == pytest.approx(dearest["seconds"], abs=0.001)
