@@ -227,7 +227,9 @@ def list_plugins(what: str) -> None:
     """List the plug-ins of a kind, with what each is for."""
     from analyzer.registry import describe
 
-    rows = describe(what)
+    # Why less was reused than could be: where prompts part, and where they do not.
+    kinds = ("causes", "residuals") if what == "causes" else (what,)
+    rows = [row for kind in kinds for row in describe(kind)]
     width = max(len(name) for name, _ in rows) + 2
     for name, purpose in rows:
         click.echo(f"{name:<{width}}{purpose}")

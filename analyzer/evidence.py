@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from analyzer.blocks import common_prefix
 from analyzer.core import CountersVerdict
 from analyzer.counters import Look, restarts_ns
 from analyzer.engines import CacheRequest
 from analyzer.ledger import Prediction
+from analyzer.registry import plugins
 from analyzer.report import Counters, Server, Turn
-from analyzer.residuals import Evidence, label
+from analyzer.residuals import Evidence, Residual
 
 _NEIGHBOURS = 128
 """Requests before a differing one, and after it, that it is held against: the nearest explain most."""
 
-_SEEN_AT_ONCE = ("render.suspect", "engine.block_granularity", "engine.spec_drop")
+_SEEN_AT_ONCE = ("server.truncated", "render.suspect", "engine.block_granularity", "engine.spec_drop")
 """Labels for which the other requests need not be looked at."""
 
 
@@ -30,6 +32,18 @@ class Circumstances:
     server: Server
     speculation: bool = False
     engines: int = 1
+
+
+def label(evidence: Evidence) -> str | None:
+    """The label that explains the residual; None where there is none."""
+    if evidence.reported is not None and evidence.predicted == evidence.reported:
+        return None
+    return next(residual.name for residual in _residuals() if residual.holds(evidence))
+
+
+@cache
+def _residuals() -> list[Residual]:
+    return sorted(plugins("residuals").values(), key=lambda residual: residual.rank)
 
 
 def with_residuals(
@@ -145,6 +159,9 @@ class _Case:
             block_size=self._about.server.block_size,
             suspect="mismatch" in (turn.rendering, turn.conversation_rendering),
             speculation=self._about.speculation,
+            slots=self._about.server.slots is not None,
+            prompt_tokens=turn.prompt_tokens,
+            reported_prompt_tokens=turn.reported_prompt_tokens,
         )
 
     def _earlier(self, at: int) -> Sequence[CacheRequest]:

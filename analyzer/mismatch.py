@@ -33,7 +33,7 @@ class Traits:
 
 
 _NEXT = "locality verify --server URL finds the token"
-_FAR_BELOW = 2
+FAR_BELOW = 2
 """A server that counts less than one in so many of our tokens has not seen the whole prompt."""
 
 
@@ -75,7 +75,7 @@ def likely_reason(traits: Traits, rendered: int, reported: int | None, others: S
     if reported is None:
         return f"the counts of this body's prompts do not add up to the server's total; {_NEXT}"
     off = reported - rendered
-    if reported * _FAR_BELOW < rendered:
+    if reported * FAR_BELOW < rendered:
         return f"the server counted {-off} tokens less: it has likely truncated the prompt"
     if traits.bos and off == 1 and set(others) == {off}:
         return "the server counted one token more: likely a BOS that its tokenizer adds to the text"

@@ -35,7 +35,6 @@ PURE = (
     "mismatch",
     "answers",
     "generated",
-    "residuals",
     "prefix_encoding",
     "shared_json",
     "report",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from analyzer.registry import plugins
 from analyzer.report import Counters, Report
-from analyzer.residuals import LABELS
 from analyzer.wording import counted, known
 
 
@@ -16,7 +16,8 @@ def ledger_lines(report: Report) -> Iterator[str]:
         yield from _counters(report.server.metrics)
     found = Counter(turn.residual for turn in report.turns if turn.cache in ("server_less", "server_more"))
     for name, count in sorted((name, count) for name, count in found.items() if name is not None):
-        yield f"{name}: {counted(count, 'hit')} unlike the prediction; {LABELS[name]}"
+        residual = plugins("residuals")[name]
+        yield f"{name}: {counted(count, 'hit')} unlike the prediction; {residual.meaning}; {residual.advice}"
 
 
 def _counters(counters: Counters) -> Iterator[str]:

@@ -28,6 +28,8 @@ _MARKS = {"exact": "=", "mismatch": "≠", "unchecked": "~"}
 _CACHE_MARKS = {"exact": "=", "server_less": "<", "server_more": ">"}
 _HEADINGS = ("id", "conv", "tokens", "reuse", "lost", "cached", "first divergence")
 _INEXACT = " ≈"
+_SAID = ("pair.first", "template.error")
+"""Notes that the row's own words tell already."""
 
 type Cells = tuple[str, ...]
 
@@ -126,6 +128,7 @@ def _story(turn: Turn) -> str:
         words.append(f"ended: {turn.outcome}")
     if turn.prompt_tokens is not None and (turn.rendering == "mismatch" or not turn.problem):
         words.append(_parting(turn))
+    words += [note.label for note in turn.notes if note.label not in _SAID]
     if turn.residual is not None and turn.cache in ("server_less", "server_more"):
         words.append(f"hit: {turn.residual}")
     return "; ".join(words)

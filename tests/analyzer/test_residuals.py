@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from analyzer.residuals import LABELS, Evidence, label
+from analyzer.evidence import label
+from analyzer.registry import plugins
+from analyzer.residuals import Evidence
 
 SAME = Evidence(predicted=128, reported=128, block_size=32)
 
@@ -18,6 +20,12 @@ SAME = Evidence(predicted=128, reported=128, block_size=32)
         ({}, None),
         ({"reported": None}, "usage.unknown"),
         ({"reported": 96, "suspect": True}, "render.suspect"),
+        (
+            {"reported": 96, "suspect": True, "prompt_tokens": 90, "reported_prompt_tokens": 50},
+            "render.suspect",
+        ),
+        ({"reported": 64, "slots": True}, "engine.checkpoint"),
+        ({"reported": 0, "slots": True}, "engine.unexplained"),  # the slot had been taken by another
         ({"predicted": None}, "engine.unexplained"),
         ({"reported": 112}, "engine.block_granularity"),  # no multiple of 32
         ({"reported": 96, "speculation": True}, "engine.spec_drop"),
@@ -40,4 +48,16 @@ SAME = Evidence(predicted=128, reported=128, block_size=32)
 def test_the_surest_evidence_decides(facts: dict[str, Any], expected: str | None) -> None:
     found = label(replace(SAME, **facts))
     assert found == expected
-    assert found is None or found in LABELS
+    assert found is None or found in plugins("residuals")
+
+
+@pytest.mark.parametrize("name", plugins("residuals"))
+def test_a_label_explains_its_own_example(name: str) -> None:
+    residual = plugins("residuals")[name]
+    assert label(residual.example) == name
+    assert residual.meaning and "\n" not in residual.advice
+
+
+def test_no_two_labels_have_one_rank() -> None:
+    ranks = [residual.rank for residual in plugins("residuals").values()]
+    assert len(set(ranks)) == len(ranks)

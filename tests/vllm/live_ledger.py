@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.residuals import LABELS
+from analyzer.registry import plugins
 from tests.conftest import locality, proxy
 from tests.corpus.setups import ROOT, SETUPS
 from tests.tokenizers import folder_of, reason_missing
@@ -140,7 +140,9 @@ def test_eight_clients_at_once_are_predicted_to_a_third_of_a_percent(folder: Pat
     missed = differing(turns)
     error = sum(abs((predicted or 0) - found) for predicted, found, _ in missed.values())
     assert 100 * error / sum(turn["prompt_tokens"] for turn in turns) <= 0.3, missed
-    assert {label for _, _, label in missed.values()} <= set(LABELS) - {"engine.unexplained"}, missed
+    assert {label for _, _, label in missed.values()} <= set(plugins("residuals")) - {"engine.unexplained"}, (
+        missed
+    )
     assert told["server"]["metrics"]["queries"] == told["server"]["metrics"]["captured_queries"]
 
 
