@@ -15,6 +15,7 @@ import click
 
 from analyzer.exports import Exported, ExportForm, Row, Trace
 from analyzer.importing import MADE_UP_TIMES, how_imported
+from analyzer.no_text import without_text
 from analyzer.pipeline import Analysis, Options
 from analyzer.prompts import Prompt
 from analyzer.registry import plugins
@@ -34,7 +35,7 @@ def run_export(target: str, options: Options, *, form: str, output: Path | None)
     """
     chosen = _form(form)
     check_usage(options)
-    analysis = read_analysis(target, replace(options, explain=False))
+    analysis = read_analysis(target, replace(options, explain=False), no_text=True)
     with Capture.open(target) as capture:
         facts = capture.facts()
     adapters = read_profile(facts).adapters | set(read_settings(facts, options.serve_command).lora_modules)
@@ -42,7 +43,7 @@ def run_export(target: str, options: Options, *, form: str, output: Path | None)
     exported = chosen.export(trace)
     if exported.rows:
         _write(exported, output)
-    for note in (*analysis.report.problems, *exported.notes, *_doubts(trace, facts)):
+    for note in (*without_text(analysis.report).problems, *exported.notes, *_doubts(trace, facts)):
         print(f"locality: {note}", file=sys.stderr)
     print(f"{exported.rows} of {len(trace.rows)} prompts exported", file=sys.stderr)
     return DONE if exported.rows else FAILED

@@ -6,9 +6,7 @@ vLLM 0.32's benchmarks/datasets/datasets.py:1417 (TimedTrace) read them.
 
 from __future__ import annotations
 
-from typing import Any
-
-from analyzer.exports import Exported, Key, Row, Trace
+from analyzer.exports import Exported, Key, Trace
 from analyzer.exports._blocks import BlockNumbers
 from analyzer.exports._rows import ancestors, answered, line, rendered, seconds
 
@@ -36,24 +34,19 @@ class Bailian:
         for row in rows:
             parent = next((item.key for item in ancestors(row, everyone) if item.key in chats), None)
             turns[row.key] = 1 if parent is None else turns[parent] + 1
-            links = {
+            assert row.token_ids is not None
+            shape = {
                 "chat_id": chats[row.key],
                 "parent_chat_id": ROOT if parent is None else chats[parent],
+                "timestamp": seconds(row, rows[0].turn.started_at_ns),
+                "input_length": len(row.token_ids),
+                "output_length": row.output_tokens,
+                "type": "text",  # prompts of anything else are left out
                 "turn": turns[row.key],
+                "hash_ids": numbers.covering(row.token_ids, row.namespace),
             }
-            parts.append(line(_shape(row, rows[0].turn.started_at_ns, numbers) | links))
+            parts.append(line(shape))
         return Exported(parts=tuple(parts), rows=len(rows), notes=tuple(notes))
-
-
-def _shape(row: Row, start_ns: int, numbers: BlockNumbers) -> dict[str, Any]:
-    assert row.token_ids is not None
-    return {
-        "timestamp": seconds(row, start_ns),
-        "input_length": len(row.token_ids),
-        "output_length": row.output_tokens,
-        "type": "text",  # prompts of anything else are left out
-        "hash_ids": numbers.covering(row.token_ids, row.namespace),
-    }
 
 
 EXPORT = Bailian()

@@ -1,0 +1,96 @@
+"""What readers of traces demand, written down from their source: for where they are not installed.
+
+AIPerf 0.13.0: dataset/loader/models.py (MooncakeTrace:250, BailianTrace:361), weka_trace_models.py, and
+dataset/generator/prompt.py:576 for how many tokens N block numbers may stand for. vLLM 0.32.0:
+benchmarks/datasets/datasets.py:1417 (TimedTrace).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+INTEGER, NUMBER, TEXT, LIST = (int,), (int, float), (str,), (list,)
+
+type Fields = dict[str, tuple[type, ...]]
+
+MOONCAKE: Fields = {"timestamp": NUMBER, "input_length": INTEGER, "output_length": INTEGER, "hash_ids": LIST}
+BAILIAN: Fields = {
+    "chat_id": INTEGER,
+    "parent_chat_id": INTEGER,
+    "timestamp": NUMBER,
+    "input_length": INTEGER,
+    "output_length": INTEGER,
+    "type": TEXT,
+    "turn": INTEGER,
+    "hash_ids": LIST,
+}
+_WEKA: Fields = {
+    "id": TEXT,
+    "models": LIST,
+    "block_size": INTEGER,
+    "hash_id_scope": TEXT,
+    "requests": LIST,
+}
+_WEKA_OPTIONAL: Fields = {"tool_tokens": INTEGER, "system_tokens": INTEGER, "totals": (dict,)}
+_REQUEST: Fields = {
+    "t": NUMBER,
+    "type": TEXT,
+    "model": TEXT,
+    "in": INTEGER,
+    "out": INTEGER,
+    "hash_ids": LIST,
+    "input_types": LIST,
+    "output_types": LIST,
+    "stop": TEXT,
+}
+_REQUEST_OPTIONAL: Fields = {"api_time": NUMBER, "think_time": NUMBER, "ttft": NUMBER}
+_SUBAGENT: Fields = {
+    "t": NUMBER,
+    "type": TEXT,
+    "agent_id": TEXT,
+    "subagent_type": TEXT,
+    "status": TEXT,
+    "requests": LIST,
+    "models": LIST,
+}
+_SUBAGENT_OPTIONAL: Fields = {
+    "duration_ms": INTEGER,
+    "total_tokens": INTEGER,
+    "tool_use_count": INTEGER,
+    "tool_tokens": INTEGER,
+    "system_tokens": INTEGER,
+}
+
+
+def check_line(line: dict[str, Any], fields: Fields, block_size: int) -> None:
+    """A line of Mooncake's or Bailian's, as both readers take it."""
+    _check(line, fields, {})
+    blocks, tokens = len(line["hash_ids"]), line["input_length"]
+    assert all(type(number) is int and number >= 0 for number in line["hash_ids"])
+    assert (blocks - 1) * block_size < tokens <= blocks * block_size
+
+
+def check_session(session: dict[str, Any]) -> None:
+    """A session of Weka's: no key that is not theirs."""
+    _check(session, _WEKA, _WEKA_OPTIONAL)
+    assert session["hash_id_scope"] == "local"
+    for entry in session["requests"]:
+        if entry["type"] == "subagent":
+            _check(entry, _SUBAGENT, _SUBAGENT_OPTIONAL)
+            for request in entry["requests"]:
+                _check_request(request, session["block_size"])
+        else:
+            _check_request(entry, session["block_size"])
+
+
+def _check_request(request: dict[str, Any], block_size: int) -> None:
+    _check(request, _REQUEST, _REQUEST_OPTIONAL)
+    assert request["type"] in ("n", "s")
+    assert ("ttft" in request) <= (request["type"] == "s")
+    assert len(request["hash_ids"]) == request["in"] // block_size
+
+
+def _check(shape: dict[str, Any], required: Fields, optional: Fields) -> None:
+    assert required.keys() <= shape.keys() <= required.keys() | optional.keys()
+    for key, value in shape.items():
+        assert type(value) in (required | optional)[key], key
