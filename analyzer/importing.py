@@ -94,6 +94,9 @@ def _keep(capture: Capture, form: ImportForm, source: Source, tally: _Tally) -> 
         if endpoint is None:
             tally.others += 1
             continue
+        if not request.body:
+            tally.unread.append(f"{where}: the request's body is not in the file")
+            continue
         if request.started_at_ns == UNTIMED:
             tally.untimed += 1
             request = replace(request, started_at_ns=last_ns + _STEP_NS)

@@ -19,7 +19,7 @@ type Found = tuple[RequestSeen, ResponseSeen | None] | str
 
 
 def read_flows(path: Path) -> Iterator[tuple[str, Found]]:
-    """Every flow of a file with its place in it; what cannot be read is a reason, and the last thing."""
+    """Every flow of a file with its place in it; what cannot be read is a reason."""
     number = 0
     with path.open("rb") as file:
         flows = iter(FlowReader(file).stream())
@@ -28,28 +28,31 @@ def read_flows(path: Path) -> Iterator[tuple[str, Found]]:
             where = f"flow {number}"
             try:
                 flow = next(flows)
+                found = _exchange(where, flow) if isinstance(flow, HTTPFlow) else None
             except StopIteration:
                 return
             except FlowReadException as error:
                 yield where, f"the file breaks off or is none of mitmproxy's: {error}"
                 return
-            if isinstance(flow, HTTPFlow):
-                yield where, _exchange(where, flow)
+            except Exception as error:  # whatever a damaged flow makes mitmproxy raise
+                yield where, f"the flow is damaged: {type(error).__name__}"
+                flows = iter(FlowReader(file).stream())
+                continue
+            if found is not None:
+                yield where, found
 
 
-def _exchange(where: str, flow: HTTPFlow) -> Found:
+def _exchange(where: str, flow: HTTPFlow) -> tuple[RequestSeen, ResponseSeen | None]:
     request = flow.request
-    if request.raw_content is None:
-        return "the request's body is not in the file: it was streamed"
     path, _, query = request.path.partition("?")
     seen = RequestSeen(
         key=where,
-        started_at_ns=round(request.timestamp_start * 1e9),
+        started_at_ns=round(request.timestamp_start * 1e6) * 1000,  # finer than that a float is not
         method=request.method,
         path=path,
         query=query,
         headers=tuple(request.headers.items(multi=True)),
-        body=request.raw_content,
+        body=request.raw_content or b"",
     )
     return seen, _response(where, flow)
 

@@ -2,11 +2,13 @@
 
 AIPerf 0.13.0: dataset/loader/models.py (MooncakeTrace:250, BailianTrace:361), weka_trace_models.py, and
 dataset/generator/prompt.py:576 for how many tokens N block numbers may stand for. vLLM 0.32.0:
-benchmarks/datasets/datasets.py:1417 (TimedTrace).
+benchmarks/datasets/datasets.py:1417 (TimedTrace). OpenTelemetry: docs/specs/otlp (JSON Protobuf Encoding),
+opentelemetry/proto/trace/v1/trace.proto, and semantic-conventions-genai docs/gen-ai/gen-ai-spans.md.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 INTEGER, NUMBER, TEXT, LIST = (int,), (int, float), (str,), (list,)
@@ -81,6 +83,40 @@ def check_session(session: dict[str, Any]) -> None:
                 _check_request(request, session["block_size"])
         else:
             _check_request(entry, session["block_size"])
+
+
+GEN_AI = {
+    "gen_ai.operation.name": "stringValue",
+    "gen_ai.provider.name": "stringValue",
+    "gen_ai.request.model": "stringValue",
+    "gen_ai.request.stream": "boolValue",
+    "gen_ai.conversation.id": "stringValue",
+    "gen_ai.usage.input_tokens": "intValue",
+    "gen_ai.usage.output_tokens": "intValue",
+    "gen_ai.usage.cache_read.input_tokens": "intValue",
+    "gen_ai.response.finish_reasons": "arrayValue",
+    "gen_ai.response.time_to_first_chunk": "doubleValue",
+    "error.type": "stringValue",
+}
+
+
+def check_span(span: dict[str, Any]) -> None:
+    """A client span of one inference, in OTLP's JSON: ids in hex, 64-bit numbers as strings."""
+    assert re.fullmatch("[0-9a-f]{32}", span["traceId"])
+    assert re.fullmatch("[0-9a-f]{16}", span["spanId"])
+    assert span["kind"] == 3
+    assert 0 < int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
+    assert type(span["startTimeUnixNano"]) is type(span["endTimeUnixNano"]) is str
+    found = {attribute["key"]: attribute["value"] for attribute in span["attributes"]}
+    assert {"gen_ai.operation.name", "gen_ai.provider.name"} <= found.keys()
+    assert ("error.type" in found) == (span["status"] == {"code": 2})
+    for key, value in found.items():
+        (kind,) = value
+        assert key.startswith("locality.") or GEN_AI[key] == kind
+        assert kind != "intValue" or (type(value[kind]) is str and int(value[kind]) >= 0)
+    name = f"{found['gen_ai.operation.name']['stringValue']}"
+    model = found.get("gen_ai.request.model")
+    assert span["name"] == (name if model is None else f"{name} {model['stringValue']}")
 
 
 def _check_request(request: dict[str, Any], block_size: int) -> None:

@@ -139,6 +139,12 @@ def test_otel_needs_no_tokenizer(capture: Path, tmp_path: Path) -> None:
     assert locality("export", str(capture), "--format", "otel", "-o", str(tmp_path / "o")).returncode == 0
 
 
+def test_the_formats_are_listed_with_what_each_is() -> None:
+    listed = locality("list", "exports").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == FORMATS
+    assert all(len(line.split()) > 5 for line in listed)
+
+
 def test_an_unknown_format_is_wrong_usage_that_names_the_known_ones(capture: Path) -> None:
     made = locality("export", str(capture), "--format", "csv")
     assert made.returncode == 2

@@ -1,7 +1,7 @@
-"""Exports as their readers understand them: AIPerf's and vLLM's own where they are, their demands written down else.
+"""Exports as AIPerf's and vLLM's own readers understand them; where these are not, as their source demands.
 
-LOCALITY_TEST_AIPERF and LOCALITY_TEST_VLLM name the virtual environments (AIPerf's dependencies and mitmproxy's do
-not go together, so that it cannot be one of this project's).
+LOCALITY_TEST_AIPERF and LOCALITY_TEST_VLLM name virtual environments that have them: AIPerf alone brings a
+gigabyte, which is no dependency for a test.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ import pytest
 
 from tests.captures import Sent, write_capture
 from tests.conftest import locality
-from tests.export_schemas import BAILIAN, MOONCAKE, check_line, check_session
+from tests.export_schemas import BAILIAN, MOONCAKE, check_line, check_session, check_span
 from tests.test_export import session
 
+OUTPUTS = {"mooncake": "mooncake.jsonl", "bailian": "bailian.jsonl", "weka": "weka", "otel": "otel.json"}
 READER = Path(__file__).parent / "oracle" / "read_traces.py"
 
 
 @pytest.fixture(scope="module")
 def traces(sample_tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with each format's export of one capture: two conversations of three turns, one after another."""
+    """A folder with each format's export of one capture: two conversations of three turns."""
     folder = tmp_path_factory.mktemp("traces")
     other = [Sent(body={**sent.body, "model": "other"}, usage=sent.usage) for sent in session(3)]
     capture = write_capture(folder / "c.sqlite", [*session(3), *other])
     (folder / "weka").mkdir()
-    for form, output in (("mooncake", "mooncake.jsonl"), ("bailian", "bailian.jsonl"), ("weka", "weka")):
+    for form, output in OUTPUTS.items():
         arguments = ("--format", form, "--tokenizer", str(sample_tokenizer), "-o", str(folder / output))
         assert locality("export", str(capture), *arguments).returncode == 0
     return folder
@@ -59,6 +60,11 @@ def test_the_files_are_as_their_readers_demand(traces: Path) -> None:
     assert len(sessions) == 2
     for read in sessions:
         check_session(read)
+    (resource,) = json.loads((traces / "otel.json").read_text())["resourceSpans"]
+    (scope,) = resource["scopeSpans"]
+    assert len(scope["spans"]) == 6
+    for span in scope["spans"]:
+        check_span(span)
 
 
 def test_aiperf_reads_what_was_written(traces: Path) -> None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from analyzer.imports import UNTIMED, Found, Read, Source
+from analyzer.imports import UNTIMED, Read, Source
 from store.records import Headers, RequestSeen, ResponseSeen
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
@@ -73,7 +73,7 @@ def _broken(text: str, error: Exception) -> Iterator[tuple[Any, str | None]]:
         yield entry, None
 
 
-def _exchange(where: str, entry: Any) -> Found:
+def _exchange(where: str, entry: Any) -> tuple[RequestSeen, ResponseSeen]:
     request = entry["request"]
     url = urlsplit(request["url"])
     timings = entry.get("timings") or {}
@@ -86,8 +86,6 @@ def _exchange(where: str, entry: Any) -> Found:
         headers=_headers(request),
         body=_body(request.get("postData") or {}),
     )
-    if request["method"] == "POST" and not seen.body:
-        return "the request's body is not in the file; export it with bodies"
     return seen, _response(where, entry, timings)
 
 

@@ -125,7 +125,7 @@ def _moment(said: Any) -> int:
         return UNTIMED
     if isinstance(said, str):
         return round(datetime.fromisoformat(said).timestamp() * 1e6) * 1000
-    return round(float(said) * 1e9)
+    return round(float(said) * 1e6) * 1000
 
 
 IMPORT = JsonLines()

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from analyzer.exports import ExportForm, Exported, Trace
+from analyzer.exports import Exported, ExportForm, Trace
 from analyzer.registry import plugins
 from tests.analyzer.traces import SECOND, made, trace
 
 FORMS: dict[str, ExportForm] = plugins("exports")
 BLOCK_SIZES = {"mooncake": 512, "bailian": 16, "weka": 64}
-"""The formats that number blocks, with the size each has everywhere (Mooncake and Bailian: vLLM 0.32's help of
---timed-trace-chunk-hash-size; Weka: kv-cache-tester docs/trace_replay_tester.md)."""
+"""The formats that number blocks, with the size each has everywhere: for Mooncake and Bailian as vLLM 0.32's
+help of --timed-trace-chunk-hash-size has it, for Weka as kv-cache-tester docs/trace_replay_tester.md."""
 
 
 def export(name: str, *rows: Any) -> Exported:
