@@ -37,7 +37,8 @@ test-vllm: $(READY) ## hold ids, counts and hits against a real vLLM on the CPU
 	@$(VLLM_PYTHON) -m tests.vllm.build $(VLLM_VENV); code=$$?; \
 	if [ $$code = 75 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi; \
 	LOCALITY_TEST_VLLM=$(VLLM_VENV) LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) \
-		$(BIN)/python -m pytest --durations=12 tests/vllm/live.py tests/vllm/live_cache.py tests/vllm/live_ledger.py
+		$(BIN)/python -m pytest --durations=12 tests/vllm/live.py tests/vllm/live_cache.py tests/vllm/live_ledger.py \
+		tests/test_export_readers.py
 
 check: $(READY) ## lint, format and types
 	$(BIN)/ruff check .

@@ -5,38 +5,22 @@ No work is done here, and nothing heavy is imported before a command needs it.
 
 from __future__ import annotations
 
-import functools
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from analyzer.cli_options import analysis_options, check_options, no_text_option, proxy_options, text_or_json
-
-INTERRUPTED = 130
-
-
-def explained[**P, R](command: Callable[P, R]) -> Callable[P, R]:
-    """Turn the errors a user can do something about into one message and exit status 1; Ctrl-C into 130."""
-
-    @functools.wraps(command)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            from analyzer.renderers import RenderFailed
-            from analyzer.tokens import TokenizerError
-            from store.engine import CaptureError
-
-            try:
-                return command(*args, **kwargs)
-            except (CaptureError, TokenizerError, RenderFailed, OSError) as error:
-                raise click.ClickException(str(error)) from error
-        except KeyboardInterrupt:
-            click.echo("locality: interrupted", err=True)
-            sys.exit(INTERRUPTED)
-
-    return guarded
+from analyzer.cli_errors import explained
+from analyzer.cli_options import (
+    analysis_options,
+    check_options,
+    load_early,
+    no_text_option,
+    proxy_options,
+    text_or_json,
+)
+from analyzer.cli_traces import export, import_
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -144,7 +128,7 @@ def report(capture: str, form: str, output: Path | None, *, no_text: bool, **cho
       locality report good.sqlite --format json -o baseline.json
       locality report new.sqlite --baseline baseline.json --tolerance 2 --fail-under 80
     """
-    _load_early(chosen["tokenizer"])
+    load_early(chosen["tokenizer"])
     from analyzer import reporting
     from analyzer.pipeline import Options
 
@@ -168,7 +152,7 @@ def show(capture: str, exchange: str, form: str, *, no_text: bool, **chosen: Any
     prompt of a body that holds several. Token ids are known without a tokenizer where the server sent them.
     Exit status: 0 done, 1 it failed or there is no such exchange, 2 wrong usage.
     """
-    _load_early(chosen["tokenizer"])
+    load_early(chosen["tokenizer"])
     from analyzer import showing
     from analyzer.pipeline import Options
 
@@ -188,7 +172,7 @@ def compare(capture_a: str, capture_b: str, form: str, **chosen: Any) -> None:
     first lines say which is better and by how much. Options hold for both. No prompt text is printed.
     Exit status: 0 done, 1 it failed or nothing of one could be rendered, 2 wrong usage.
     """
-    _load_early(chosen["tokenizer"])
+    load_early(chosen["tokenizer"])
     from analyzer import comparing
     from analyzer.pipeline import Options
 
@@ -221,8 +205,15 @@ def verify(capture: str, **chosen: Any) -> None:
     sys.exit(verifying.run_verify(capture, Options(**chosen)))
 
 
+main.add_command(export)
+main.add_command(import_)
+
+
 @main.command("list")
-@click.argument("what", type=click.Choice(["renderers", "dialects", "engines", "causes", "reports"]))
+@click.argument(
+    "what",
+    type=click.Choice(["renderers", "dialects", "engines", "causes", "exports", "imports", "reports"]),
+)
 def list_plugins(what: str) -> None:
     """List the plug-ins of a kind, with what each is for."""
     from analyzer.registry import describe
@@ -233,14 +224,6 @@ def list_plugins(what: str) -> None:
     width = max(len(name) for name, _ in rows) + 2
     for name, purpose in rows:
         click.echo(f"{name:<{width}}{purpose}")
-
-
-def _load_early(tokenizer: str | None) -> None:
-    """Begin with what takes longest, so that it goes on while the rest is being imported."""
-    if tokenizer and Path(tokenizer).is_dir():
-        from analyzer.tokens import start_loading
-
-        start_loading(Path(tokenizer))
 
 
 def _upstream(url: str) -> Any:

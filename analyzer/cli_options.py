@@ -130,6 +130,14 @@ def check_options[F: Callable[..., Any]](command: F) -> F:
     )
 
 
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write there instead of to stdout. A format of several files takes a folder, too.",
+)
+
 no_text_option = click.option(
     "--no-text",
     is_flag=True,
@@ -145,3 +153,11 @@ text_or_json = click.option(
     show_default=True,
     help="For people, or for programs.",
 )
+
+
+def load_early(tokenizer: str | None) -> None:
+    """Begin with what takes longest, so that it goes on while the rest is being imported."""
+    if tokenizer and Path(tokenizer).is_dir():
+        from analyzer.tokens import start_loading
+
+        start_loading(Path(tokenizer))
