@@ -139,7 +139,7 @@ class Redactor:
         # The deepest level first: among equal ranges it names the secret, so that escaping does not matter.
         for level, decoded in reversed(list(enumerate(layers.levels))):
             for finding in patterns.find(decoded.text, self._known_list):
-                secret = decoded.text[finding.char_start : finding.char_end]
+                secret = finding.read(decoded.text)
                 start = layers.written(level, finding.char_start)
                 end = layers.written(level, finding.char_end)
                 edits.append(_Edit(start, end, secret, finding.kind))
@@ -156,7 +156,7 @@ class Redactor:
         layers = literals.layers(joined, with_written=True)
         for level, decoded in reversed(list(enumerate(layers.levels))):
             for finding in patterns.find(decoded.text, self._known_list):
-                secret = decoded.text[finding.char_start : finding.char_end]
+                secret = finding.read(decoded.text)
                 start = layers.written(level, finding.char_start)
                 end = layers.written(level, finding.char_end)
                 yield from _spread(pieces, start, end, secret, finding.kind)
