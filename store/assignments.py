@@ -43,6 +43,7 @@ _EXAMPLE = re.compile(
     r"(?i)(?:my|your|the|test|new|old|some|a|user)?[_-]?(?:passw(?:or)?d|passphrase|secret|token|key|value|string"
     r"|example|changeme|sha|md|base|uuid|int|uint|float|char|oauth|utf|pbkdf|bcrypt|argon|aes|hs|rs|es)[\W\d_]*"
 )
+_HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_.~%:-]{16,500}")
 
@@ -73,7 +74,7 @@ def _judged(text: str, match: re.Match[str]) -> Span | None:
         # A line of a shell or an .env file: its value ends where the word does.
         end = _end_of_word(text, end)
     value = text[start:end]
-    if _REFERENCE.match(value) or _DOTTED.fullmatch(value) or _EXAMPLE.fullmatch(value):
+    if _REFERENCE.match(value) or _DOTTED.fullmatch(value) or _EXAMPLE.fullmatch(value) or _HOST_AND_PORT.fullmatch(value):
         return None
     if name == "auth":
         return (start, end, "basic-auth") if is_user_and_password(value) else None

@@ -16,12 +16,16 @@ MAX_DEPTH = 3
 """How often a spelling may stand inside another: percent escapes in base64 in a data URL."""
 
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-_ESCAPED_WORD = re.compile(r"[^\s\"'<>\\]*%[0-9A-Fa-f]{2}[^\s\"'<>\\]*")
-_BASE64 = re.compile(
-    r"(?:[A-Za-z0-9+/]{60,80}\r?\n){1,100000}+[A-Za-z0-9+/]{1,80}={0,2}"
-    r"|(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:={1,2}|(?:%3[Dd]){1,2})?"
-)
-_BREAK = re.compile(r"\r?\n")
+_END_OF_WORD = re.compile(r"[\s\"'<>\\]")
+_MAX_WORD = 4000
+# Bytes of base64's alphabets become `a`, all others stay apart: long runs are then found at memchr's speed.
+_DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_RUNS = bytes(97 if byte in _DIGITS else 10 if byte == 10 else 0 for byte in range(256))
+_END_OF_RUN = re.compile(rb"[\0\n]")
+_SHORTEST = 16
+_RUN = b"a" * _SHORTEST
+_WRAPPED = range(60, 81)
+_BREAK = re.compile(r"\n")
 _HEAD_CHARS = 32
 # A file in base64: searched even where it is not text, since text may begin anywhere in it.
 _LONG = 512
@@ -48,19 +52,46 @@ class Embedded:
 
 def parts(text: str) -> Iterator[Embedded]:
     """Yield what is written in percent escapes or in base64."""
-    if _PERCENT.search(text):
-        for match in _ESCAPED_WORD.finditer(text):
-            decoded = _without(_PERCENT, match[0])
-            yield Embedded(match.start(), decoded.text, decoded, quads=False)
-    for match in _BASE64.finditer(text):
-        found = _decoded(match[0])
+    for start, end in _escaped_words(text):
+        decoded = _without(_PERCENT, text[start:end])
+        yield Embedded(start, decoded.text, decoded, quads=False)
+    for start, end in _base64_runs(text):
+        found = _decoded(text[start:end])
         if found is not None:
-            yield Embedded(match.start(), *found, quads=True)
+            yield Embedded(start, *found, quads=True)
+
+
+def _escaped_words(text: str) -> Iterator[tuple[int, int]]:
+    end = 0
+    while match := _PERCENT.search(text, end):
+        start = max(end, match.start() - _MAX_WORD)
+        for stop in _END_OF_WORD.finditer(text, start, match.start()):
+            start = stop.end()
+        stopped = _END_OF_WORD.search(text, match.end())
+        end = stopped.start() if stopped else len(text)
+        yield start, end
+
+
+def _base64_runs(text: str) -> Iterator[tuple[int, int]]:
+    runs = text.encode("latin-1", "replace").translate(_RUNS)
+    end = 0
+    while (start := runs.find(_RUN, end)) >= 0:
+        end = _end_of_run(runs, start)
+        # Lines of a fixed width are one run: what stands in them may go on in the next.
+        line = end - start
+        while line in _WRAPPED and runs[end : end + 1] == b"\n" and runs[end + 1 : end + 2] == b"a":
+            line, end = _end_of_run(runs, end + 1) - end - 1, _end_of_run(runs, end + 1)
+        yield start, end
+
+
+def _end_of_run(runs: bytes, start: int) -> int:
+    stop = _END_OF_RUN.search(runs, start)
+    return stop.start() if stop else len(runs)
 
 
 def _decoded(run: str) -> tuple[str, Decoded] | None:
     spelling = _without(_BREAK, run) if "\n" in run else Decoded(run)
-    digits = spelling.text.rstrip("=").partition("%")[0].translate(_URL_SAFE)
+    digits = spelling.text.translate(_URL_SAFE)
     if len(digits) < _LONG:
         head = _bytes(digits[:_HEAD_CHARS])
         if head is None or _UNPRINTABLE.search(head):

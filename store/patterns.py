@@ -65,17 +65,16 @@ _FIELD = Pattern(
 
 # Own expressions above replace these: JwtToken and PrivateKey match only a part, Npm runs to the line's end.
 # IPPublic, Keyword and the entropy plugins mark what every prompt about code is full of.
-_LEFT_OUT = frozenset({"IPPublicDetector", "JwtTokenDetector", "PrivateKeyDetector", "NpmDetector"})
+_LEFT_OUT = frozenset({"IPPublicDetector", "JwtTokenDetector", "PrivateKeyDetector", "NpmDetector", "ArtifactoryDetector"})
 _CLOUD = ("key", "pwd", "pw", "pass", "token")
 _NEEDLES: dict[str, tuple[str, ...]] = {
     "AWSKeyDetector": ("a3t", "abia", "akia", "asia", "aws"),
-    "ArtifactoryDetector": ("akc", "ap"),
     "AzureStorageKeyDetector": ("accountkey=",),
     "BasicAuthDetector": ("://",),
     "CloudantDetector": ("cloudant",),
     "GitHubTokenDetector": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     "GitLabTokenDetector": ("gl", "gr1348941"),
-    "IbmCloudIamDetector": ("ibm", "iam"),
+    "IbmCloudIamDetector": ("ibm", "iam_", "iam-", "iamapi"),
     "IbmCosHmacDetector": ("secret",),
     "MailchimpDetector": ("-us",),
     "OpenAIDetector": ("t3blbkfj",),
@@ -85,11 +84,11 @@ _NEEDLES: dict[str, tuple[str, ...]] = {
     "SoftlayerDetector": ("softlayer",),
     "SquareOAuthDetector": ("sq0csp-",),
     "StripeDetector": ("k_live_",),
-    "TelegramBotTokenDetector": (":",),
+    "TelegramBotTokenDetector": (":aa",),
     "TwilioKeyDetector": ("ac", "sk"),
 }
 # Where an expression also fits words or source code, the match must hold a digit.
-_NEEDS_DIGIT = frozenset({"artifactory", "discordbottoken", "twiliokey", "telegrambottoken"})
+_NEEDS_DIGIT = frozenset({"discordbottoken", "twiliokey", "telegrambottoken"})
 _OF_URLS = frozenset({"basicauth", "url-userinfo"})
 _ALWAYS_GROUP = _OF_URLS | {"aws-secret-key", "netrc", "curl-user"}
 # What documentation writes for a password: hiding these would hide nothing, and change the prompt.

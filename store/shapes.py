@@ -77,7 +77,7 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("sentry-token", rf"sntry[su]_[A-Za-z0-9_+/=-]{{40,}}", ("sntry",)),
     ("square-token", rf"sq0(?:atp|csp|idp)-{_TAIL}{{22,}}|{_HEAD}EAAA[A-Za-z0-9_-]{{56,}}", ("sq0", "eaaa")),
     ("heroku-key", rf"HRKU-{_TAIL}{{36,}}", ("hrku-",)),
-    ("artifactory", r"(?<![A-Za-z0-9])(?:AKCp[A-Za-z0-9]{40,}|cmVmdGtu[A-Za-z0-9]{40,})", ("akcp", "cmvmdgtu")),
+    ("artifactory", r"AKC[A-Za-z0-9]{20,}|cmVmdGtu[A-Za-z0-9]{40,}", ("akc", "cmvmdgtu")),
     ("grafana-token", r"gl(?:sa|c)_[A-Za-z0-9_+/=-]{32,}", ("glsa_", "glc_")),
     ("postman-key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", ("pmak-",)),
     ("atlassian-token", r"AT(?:ATT|CTT|BB)[A-Za-z0-9_=-]{28,}(?![A-Za-z0-9_=-])", ("atatt", "atctt", "atbb")),
@@ -89,18 +89,18 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("supabase-key", r"sb(?:p_[a-f0-9]{40}|_secret_[A-Za-z0-9_-]{20,})", ("sbp_", "sb_secret_")),
     ("rubygems-token", r"rubygems_[a-f0-9]{48}", ("rubygems_",)),
     ("buildkite-token", r"bk(?:ua|aj)_[a-f0-9]{40}", ("bkua_", "bkaj_")),
-    ("airtable-token", r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", ("pat",)),
+    ("airtable-token", r"pat(?<![A-Za-z0-9]pat)[A-Za-z0-9]{14}\.[a-f0-9]{64}", ("pat",)),
     ("pypi-token", r"pypi-[A-Za-z0-9_-]{85,}", ("pypi-",)),
     ("discord-webhook", r"discord(?:app)?\.com/api/webhooks/\d{10,}/([A-Za-z0-9_-]{40,})", ("/webhooks/",)),
     # A token or a DSN's key in place of the user's name, with no password behind it.
     ("url-userinfo", r"://(?=[^\s/@:]*\d)([A-Za-z0-9_.~%+-]{16,}):?@[A-Za-z0-9.-]", ("@",)),
     # A password may hold what a URL should have escaped.
     ("url-userinfo", r"://[^\s:/@\"'<>\\]{0,100}:([^\s/@\"'<>\\]{3,200})@[A-Za-z0-9.\[-]", ("://",)),
-    ("authorization", r"(?i:authorization)[\"'\\ ]{0,6}[:=,][\"'\\ ]{0,6}(?:[A-Za-z-]{2,20}\s+)?(?=[^\s\"'\\]*\d)([A-Za-z0-9._~+/=:-]{12,})", ("authorization",)),
-    ("netrc", r"(?i:login|user)\s+\S{1,100}\s+(?i:password|account)\s+(\S{4,200})", ("password",)),
+    ("authorization", r"(?i:authorization)[\"'\\ ]{0,6}[:=,][\"'\\ ]{0,6}(?:[A-Za-z-]{2,20}\s+)?(?=[A-Za-z_~+/=:-]*\d)([A-Za-z0-9._~+/=:-]{12,})", ("authorization",)),
+    ("netrc", r"(?i:login|user)\s+\S{1,100}\s+(?i:password|account)\s+(?=[^\s\"]*\d)([^\s\"]{8,200})", ("login", "user")),
     ("curl-user", r"(?i:curl)[^\n]{0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"'\\]{0,4}[^\s:\"'\\]{1,80}:([^\s\"'\\]{4,200})", ("curl",)),
-    ("cookie", r"(?i:(?<![a-z-])(?:set-)?cookie)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?=[^\n\"';]*=[^\n\"']*\d)([^\s=;,\"']{1,60}=[^\n\"'\\]{8,})", ("cookie",)),
-    ("session-id", r"(?i:(?:sessionid|session_id|phpsessid|jsessionid|connect\.sid|asp\.net_sessionid|[_-]session|(?<![a-z])sid))=(?=[^\s;&\"']*\d)([A-Za-z0-9%._:+/=-]{16,})", ("sess", "sid=")),
+    ("cookie", r"(?i:(?<![a-z-])(?:set-)?cookie)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?=[^\n\"']{0,2000}=[A-Za-z%._:+/-]*\d)(?=[^\n\"']{0,2000}=[A-Za-z0-9%._:+/-]{16,})([^\s=;,\"']{1,60}=[^\n\"'\\]{8,})", ("cookie",)),
+    ("session-id", r"(?i:(?:sessionid|session_id|phpsessid|jsessionid|connect\.sid|asp\.net_sessionid|[_-]session|(?<![a-z])sid))=(?=[^\s;&\"']*\d)([A-Za-z0-9%._:+/=-]{16,})", ("sessionid=", "session_id=", "sessid=", "_session=", "-session=", "sid=")),
 )
 # fmt: on
 """Kind, expression, needles: as `patterns.Pattern` has them."""
