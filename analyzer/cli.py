@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,22 @@ def explained[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Program(click.Group):
+    """The commands; whatever they say on stderr is redacted, tracebacks and click's own messages too."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command line."""
+        from store.messages import stderr_redacted
+
+        with stderr_redacted():
+            try:
+                return super().main(*args, **kwargs)
+            except Exception:
+                traceback.print_exc()  # here: the interpreter would print it past the redaction
+                sys.exit(1)
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="prompt-locality", prog_name="locality")
 def main() -> None:
     """Show where a coding agent's prompts lose the server's KV cache, and in which field.

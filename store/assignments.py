@@ -68,13 +68,18 @@ def _judged(text: str, match: re.Match[str]) -> Span | None:
         return None
     if separator.startswith(",") and not (match["close"] and match["quoted"]):
         return None
-    if name == "key" and not _KEY_OF.search(before) or _NO_CREDENTIAL.search(before):
+    if (name == "key" and not _KEY_OF.search(before)) or _NO_CREDENTIAL.search(before):
         return None
     if group == "bare" and separator == "=" and _UPPER_NAME.fullmatch(match["name"]):
         # A line of a shell or an .env file: its value ends where the word does.
         end = _end_of_word(text, end)
     value = text[start:end]
-    if _REFERENCE.match(value) or _DOTTED.fullmatch(value) or _EXAMPLE.fullmatch(value) or _HOST_AND_PORT.fullmatch(value):
+    if (
+        _REFERENCE.match(value)
+        or _DOTTED.fullmatch(value)
+        or _EXAMPLE.fullmatch(value)
+        or _HOST_AND_PORT.fullmatch(value)
+    ):
         return None
     if name == "auth":
         return (start, end, "basic-auth") if is_user_and_password(value) else None

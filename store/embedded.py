@@ -1,6 +1,6 @@
 """What is written in another spelling inside a text: percent escapes and base64, also of each other.
 
-It knows no credential: whoever calls it searches what is decoded here. JSON's escapes are `literals`' business.
+It knows no credential: its caller searches what is decoded here. JSON's escapes are `literals`' business.
 """
 
 from __future__ import annotations

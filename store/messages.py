@@ -15,7 +15,8 @@ def without_secrets(text: str) -> str:
     """Return a message with each credential replaced by `<secret:KIND>`."""
     from store.redact import find_in_message  # brings detect-secrets along, which takes its time to load
 
-    parts, last = [], 0
+    parts: list[str] = []
+    last = 0
     for start, end, kind in find_in_message(text):
         if start >= last:
             parts += (text[last:start], f"<secret:{kind}>")
@@ -49,7 +50,7 @@ class _CleanStream:
 def stderr_redacted() -> Iterator[None]:
     """Redact all that this process writes to `sys.stderr`, tracebacks among it."""
     before = sys.stderr
-    sys.stderr = _CleanStream(before)  # type: ignore[assignment]
+    sys.stderr = _CleanStream(before)
     try:
         yield
     finally:

@@ -65,7 +65,9 @@ _FIELD = Pattern(
 
 # Own expressions above replace these: JwtToken and PrivateKey match only a part, Npm runs to the line's end.
 # IPPublic, Keyword and the entropy plugins mark what every prompt about code is full of.
-_LEFT_OUT = frozenset({"IPPublicDetector", "JwtTokenDetector", "PrivateKeyDetector", "NpmDetector", "ArtifactoryDetector"})
+_LEFT_OUT = frozenset(
+    {"IPPublicDetector", "JwtTokenDetector", "PrivateKeyDetector", "NpmDetector", "ArtifactoryDetector"}
+)
 _CLOUD = ("key", "pwd", "pw", "pass", "token")
 _NEEDLES: dict[str, tuple[str, ...]] = {
     "AWSKeyDetector": ("a3t", "abia", "akia", "asia", "aws"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 _TAIL = r"[A-Za-z0-9_-]"
 _HEAD = r"(?<![A-Za-z0-9_-])"
 
-# fmt: off
 SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "private-key",
@@ -66,15 +65,28 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("google-token", rf"{_HEAD}1//0{_TAIL}{{38,}}", ("1//0",)),
     ("azure-client-secret", r"(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~.-])", ("q~",)),
     ("azure-shared-key", r"SharedAccessKey=([A-Za-z0-9+/]{43}=)", ("sharedaccesskey=",)),
-    ("url-signature", r"[?&;](?:sig|Signature|X-Amz-Signature)=([A-Za-z0-9%+/=_-]{20,})", ("sig=", "signature=")),
+    (
+        "url-signature",
+        r"[?&;](?:sig|Signature|X-Amz-Signature)=([A-Za-z0-9%+/=_-]{20,})",
+        ("sig=", "signature="),
+    ),
     ("aws-session-token", r"X-Amz-Security-Token=([A-Za-z0-9%+/=_-]{40,})", ("x-amz-security-token",)),
     ("mailgun-key", r"(?<![A-Za-z0-9-])key-[0-9a-f]{32}(?![0-9a-f])", ("key-",)),
     ("databricks-token", r"(?<![A-Za-z0-9])dapi[0-9a-f]{32}(?:-\d)?(?![0-9a-z])", ("dapi",)),
     ("linear-key", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}", ("lin_",)),
-    ("notion-token", r"(?<![A-Za-z0-9_])(?:secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])|ntn_[A-Za-z0-9]{40,})", ("secret_", "ntn_")),
+    (
+        "notion-token",
+        r"(?<![A-Za-z0-9_])(?:secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])"
+        r"|ntn_[A-Za-z0-9]{40,})",
+        ("secret_", "ntn_"),
+    ),
     ("figma-token", rf"figd_{_TAIL}{{35,}}", ("figd_",)),
-    ("newrelic-key", r"NR(?:AK|JS|II|IQ|RA)-[A-Za-z0-9_-]{19,}|(?<![0-9a-f])[0-9a-f]{36}NRAL", ("nrak-", "nrjs-", "nrii-", "nriq-", "nrra-", "nral")),
-    ("sentry-token", rf"sntry[su]_[A-Za-z0-9_+/=-]{{40,}}", ("sntry",)),
+    (
+        "newrelic-key",
+        r"NR(?:AK|JS|II|IQ|RA)-[A-Za-z0-9_-]{19,}|(?<![0-9a-f])[0-9a-f]{36}NRAL",
+        ("nrak-", "nrjs-", "nrii-", "nriq-", "nrra-", "nral"),
+    ),
+    ("sentry-token", r"sntry[su]_[A-Za-z0-9_+/=-]{{40,}}", ("sntry",)),
     ("square-token", rf"sq0(?:atp|csp|idp)-{_TAIL}{{22,}}|{_HEAD}EAAA[A-Za-z0-9_-]{{56,}}", ("sq0", "eaaa")),
     ("heroku-key", rf"HRKU-{_TAIL}{{36,}}", ("hrku-",)),
     ("artifactory", r"AKC[A-Za-z0-9]{20,}|cmVmdGtu[A-Za-z0-9]{40,}", ("akc", "cmvmdgtu")),
@@ -96,11 +108,37 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("url-userinfo", r"://(?=[^\s/@:]*\d)([A-Za-z0-9_.~%+-]{16,}):?@[A-Za-z0-9.-]", ("@",)),
     # A password may hold what a URL should have escaped.
     ("url-userinfo", r"://[^\s:/@\"'<>\\]{0,100}:([^\s/@\"'<>\\]{3,200})@[A-Za-z0-9.\[-]", ("://",)),
-    ("authorization", r"(?i:authorization)[\"'\\ ]{0,6}[:=,][\"'\\ ]{0,6}(?:[A-Za-z-]{2,20}\s+)?(?=[A-Za-z_~+/=:-]*\d)([A-Za-z0-9._~+/=:-]{12,})", ("authorization",)),
-    ("netrc", r"(?i:login|user)\s+\S{1,100}\s+(?i:password|account)\s+(?=[^\s\"]*\d)([^\s\"]{8,200})", ("login", "user")),
-    ("curl-user", r"(?i:curl)[^\n]{0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"'\\]{0,4}[^\s:\"'\\]{1,80}:([^\s\"'\\]{4,200})", ("curl",)),
-    ("cookie", r"(?i:(?<![a-z-])(?:set-)?cookie)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?=[^\n\"']{0,2000}=[A-Za-z%._:+/-]*\d)(?=[^\n\"']{0,2000}=[A-Za-z0-9%._:+/-]{16,})([^\s=;,\"']{1,60}=[^\n\"'\\]{8,})", ("cookie",)),
-    ("session-id", r"(?i:(?:sessionid|session_id|phpsessid|jsessionid|connect\.sid|asp\.net_sessionid|[_-]session|(?<![a-z])sid))=(?=[^\s;&\"']*\d)([A-Za-z0-9%._:+/=-]{16,})", ("sessionid=", "session_id=", "sessid=", "_session=", "-session=", "sid=")),
+    (
+        "authorization",
+        r"(?i:authorization)[\"'\\ ]{0,6}[:=,][\"'\\ ]{0,6}"
+        r"(?:[A-Za-z-]{2,20}\s+)?(?=[A-Za-z_~+/=:-]*\d)([A-Za-z0-9._~+/=:-]{12,})",
+        ("authorization",),
+    ),
+    (
+        "netrc",
+        r"(?i:login|user)\s+\S{1,100}\s+(?i:password|account)\s+(?=[^\s\"]*\d)([^\s\"]{8,200})",
+        ("login", "user"),
+    ),
+    (
+        "curl-user",
+        r"(?i:curl)[^\n]{0,400}?\s"
+        r"(?:-u|--user|--proxy-user)[ =]?[\"'\\]{0,4}[^\s:\"'\\]{1,80}:([^\s\"'\\]{4,200})",
+        ("curl",),
+    ),
+    (
+        "cookie",
+        r"(?i:(?<![a-z-])(?:set-)?cookie)[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+        r"(?=[^\n\"']{0,2000}=[A-Za-z%._:+/-]*\d)"
+        r"(?=[^\n\"']{0,2000}=[A-Za-z0-9%._:+/-]{16,})"
+        r"([^\s=;,\"']{1,60}=[^\n\"'\\]{8,})",
+        ("cookie",),
+    ),
+    (
+        "session-id",
+        r"(?i:(?:sessionid|session_id|phpsessid|jsessionid|connect\.sid"
+        r"|asp\.net_sessionid|[_-]session|(?<![a-z])sid))"
+        r"=(?=[^\s;&\"']*\d)([A-Za-z0-9%._:+/=-]{16,})",
+        ("sessionid=", "session_id=", "sessid=", "_session=", "-session=", "sid="),
+    ),
 )
-# fmt: on
 """Kind, expression, needles: as `patterns.Pattern` has them."""
