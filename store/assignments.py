@@ -35,6 +35,7 @@ _KEY_OF = re.compile(
 )
 _NO_CREDENTIAL = re.compile(r"(?i:page|next|cursor|sync|continuation|cancellation|public)[_-]?\Z")
 _OPTION = re.compile(r"(?:\A|\s)--[\w-]{0,30}\Z")
+_REST_OF_WORD = re.compile(r"(?:(?!&[\w.-]+=)[^\s\"'`\\])*")
 _UPPER_NAME = re.compile(r"[A-Z0-9_]*\Z")
 # References, formats and what stands for a secret: `${TOKEN}`, `<your-key>`, `%s`, `os.environ`, `xxxx`.
 _REFERENCE = re.compile(r"[<{$%\[(*@]|\.\.\.|.*(?:\$\{|\{\{|\}\}|://|\*{3}|[xX]{4}|…)|\.{0,2}/|~/", re.DOTALL)
@@ -72,7 +73,8 @@ def _judged(text: str, match: re.Match[str]) -> Span | None:
         return None
     if group == "bare" and separator == "=" and _UPPER_NAME.fullmatch(match["name"]):
         # A line of a shell or an .env file: its value ends where the word does.
-        end = _end_of_word(text, end)
+        rest = _REST_OF_WORD.match(text, end)
+        end = rest.end() if rest else end
     value = text[start:end]
     if (
         _REFERENCE.match(value)
@@ -86,12 +88,6 @@ def _judged(text: str, match: re.Match[str]) -> Span | None:
     if name.startswith(("passw", "passphrase", "pwd")):
         return (start, end, "password") if is_made_up(value, quoted=group == "quoted") else None
     return (start, end, name.removesuffix("s")) if is_random(value) else None
-
-
-def _end_of_word(text: str, end: int) -> int:
-    while end < len(text) and not text[end].isspace() and text[end] not in "\"'`\\":
-        end += 1
-    return end
 
 
 def is_made_up(value: str, *, quoted: bool) -> bool:
