@@ -6,6 +6,7 @@ No work is done here, and nothing heavy is imported before a command needs it.
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,22 @@ from analyzer.cli_options import (
 from analyzer.cli_traces import export, import_
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Program(click.Group):
+    """The commands; whatever they say on stderr is redacted, tracebacks and click's own messages too."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command line."""
+        from store.messages import stderr_redacted
+
+        with stderr_redacted():
+            try:
+                return super().main(*args, **kwargs)
+            except Exception:
+                traceback.print_exc()  # here: the interpreter would print it past the redaction
+                sys.exit(1)
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="prompt-locality", prog_name="locality")
 def main() -> None:
     """Show where a coding agent's prompts lose the server's KV cache, and in which field.

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from analyzer.body_paths import parse_path
 from analyzer.core import Divergence, Finding
-from analyzer.report import Note, Report, Turn
+from analyzer.report import Note, Report, SecretCount, Turn
 from analyzer.sourced_json import member_path
 
 WITHHELD = "withheld"
@@ -66,6 +66,7 @@ def without_text(report: Report) -> Report:
         report,
         turns=tuple(_turn(turn, report, keys) for turn in report.turns),
         problems=tuple(_sayable(problem, report) for problem in report.problems),
+        secrets=tuple(_secret(item, keys) for item in report.secrets),
     )
 
 
@@ -114,6 +115,10 @@ def _turn(turn: Turn, report: Report, keys: _Keys) -> Turn:
 def _note(note: Note, report: Report) -> Note:
     """A note is the program's own sentence, but for the template's complaint."""
     return replace(note, text=_sayable(note.text, report)) if note.label == "template.error" else note
+
+
+def _secret(item: SecretCount, keys: _Keys) -> SecretCount:
+    return replace(item, path=keys.path(item.path) or "") if item.part == "body" else item
 
 
 def _problem(turn: Turn, report: Report) -> str | None:

@@ -20,6 +20,7 @@ from analyzer.prompts import PromptReader
 from analyzer.renderers import Job
 from analyzer.rendering import AUTO, prepare
 from analyzer.report import Report, Turn
+from analyzer.secret_counts import SecretTally
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
@@ -77,7 +78,8 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         tokenizer=reader.tokenizer,
         engine=engine,
     )
-    placed = _place_all(capture, reader, server.block_size, progress, explain=options.explain)
+    tally = SecretTally()
+    placed = _place_all(capture, reader, server.block_size, progress, explain=options.explain, tally=tally)
     basis = Basis(
         server=server,
         engine=engine,
@@ -88,7 +90,7 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     )
     report = account(placed, basis, redaction=capture.redaction)
     said = _problems(report.turns, missing, reader.server)
-    report = replace(report, problems=(*said, *report.problems), missing=missing)
+    report = replace(report, problems=(*said, *report.problems), missing=missing, secrets=tally.counts())
     return Analysis(report=report, placed=tuple(placed), tokenizer=reader.tokenizer)
 
 
@@ -126,7 +128,13 @@ def make_reader(
 
 
 def _place_all(
-    capture: Capture, reader: PromptReader, block_size: int, progress: Progress, *, explain: bool
+    capture: Capture,
+    reader: PromptReader,
+    block_size: int,
+    progress: Progress,
+    *,
+    explain: bool,
+    tally: SecretTally,
 ) -> list[Placed]:
     """Every prompt in the order of its start, with its parent and where it leaves it."""
 
@@ -137,6 +145,7 @@ def _place_all(
     total = capture.counts().exchanges
     placed: list[Placed] = []
     for done, exchange in enumerate(capture.exchanges(), start=1):
+        tally.add(exchange)
         placed.extend(placer.place(prompt) for prompt in reader.read(exchange))
         progress(done, total)
     return placed

@@ -215,6 +215,21 @@ class PoolSweep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecretCount:
+    """How often a secret of a kind was replaced in one place of the capture's exchanges.
+
+    `side` is request or response, `part` headers, query, path, body or error; `path` the name of the
+    header or parameter, or the JSON path in the body, '' where there is none.
+    """
+
+    kind: str
+    side: str
+    part: str
+    path: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One capture, analysed: rows in the order in which their exchanges began.
 
@@ -230,3 +245,4 @@ class Report:
     problems: tuple[str, ...]
     pool_sweep: PoolSweep | None = None
     missing: str | None = None
+    secrets: tuple[SecretCount, ...] = ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 from store import encodings, heads
@@ -61,14 +62,18 @@ class Door:
     def _message(self, clean: Headers, seen: Headers, wire: bytes) -> CleanMessage:
         codings = [value for name, value in seen if name.lower() == "content-encoding"]
         content, problem = encodings.decode(wire, ", ".join(codings))
-        content, secrets = self._redactor.body(content)
+        content, replaced = self._redactor.body(content)
+        secrets: Counter[str] = Counter()
+        for (kind, _), count in replaced.items():
+            secrets[kind] += count
         body = Body(
             content=content,
             wire_length=len(wire),
             # A digest of the whole would let a short secret in a known text be guessed and confirmed.
             wire_sha256="" if secrets else hashlib.sha256(wire).hexdigest(),
             problem=problem,
-            secrets=secrets,
+            secrets=dict(secrets),
+            secret_paths=replaced,
         )
         return CleanMessage(headers=json.dumps(clean, separators=(",", ":")).encode(), body=body)
 

@@ -230,13 +230,14 @@ def _require_sqlite(path: Path) -> None:
 def _other_engine(url: str) -> Engine:
     """Return an engine on a database that is not SQLite."""
     try:
-        return create_engine(url)
+        # An error of the database would quote what was being written.
+        return create_engine(url, hide_parameters=True)
     except ImportError as error:
         raise CaptureError(f"{shown(url)} needs a database driver: install {error.name}") from error
 
 
 def _engine(creator: Callable[[], Any], *, begin: str) -> Engine:
-    engine = create_engine("sqlite://", creator=creator, poolclass=StaticPool)
+    engine = create_engine("sqlite://", creator=creator, poolclass=StaticPool, hide_parameters=True)
 
     # sqlite3's own transactions leave out DDL and start too late to lock; this is SQLAlchemy's way around.
     @event.listens_for(engine, "begin")

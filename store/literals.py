@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
@@ -15,7 +16,8 @@ UNIT = re.compile(rf"({_STRING})(?:(\s*:\s*)({_STRING}))?")
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_MAX_LEVELS = 3
+MAX_LEVELS = 8
+"""How often escapes are undone. A quote that deep is written with 255 backslashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +56,21 @@ def decode(text: str) -> Decoded:
     return Decoded("".join(parts), tuple(ends), tuple(shifts))
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """A text and what it becomes when its escapes are undone once, twice, three times.
+def escaped(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of whole lines that hold escapes, neighbours together.
 
-    A tool's arguments are JSON inside a JSON string, and may hold JSON themselves.
+    What touches none of them reads the same with the escapes undone, and need not be searched again.
     """
+    end = 0
+    at = text.find("\\")
+    while at >= 0:
+        start = text.rfind("\n", end, at) + 1 or end
+        end = _line_end(text, at)
+        while (at := text.find("\\", end)) >= 0 and "\n" not in text[end + 1 : at]:
+            end = _line_end(text, at)
+        yield start, end
 
-    levels: tuple[Decoded, ...]
 
-    def written(self, level: int, char: int) -> int:
-        """Return the position in the original text of position `char` at `level`."""
-        for decoded in reversed(self.levels[: level + 1]):
-            char = decoded.written(char)
-        return char
-
-
-def layers(text: str, *, with_written: bool) -> Layers:
-    """Return the texts to search; the written one itself too where it is not a JSON string."""
-    levels: list[Decoded] = [Decoded(text)] if with_written or "\\" not in text else []
-    current = text
-    while "\\" in current and len(levels) < _MAX_LEVELS:
-        decoded = decode(current)
-        levels.append(decoded)
-        current = decoded.text
-    return Layers(tuple(levels))
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end

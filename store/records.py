@@ -37,7 +37,7 @@ class Body:
     `content` has its Content-Encoding removed and its secrets replaced. `wire_length` (bytes) and
     `wire_sha256` (hex; '' where something was replaced) are of the bytes that crossed the wire.
     `problem` says why `content` is not all of it (an encoding that could not be undone), else None.
-    `secrets` counts replacements by kind.
+    `secrets` counts replacements by kind, `secret_paths` by kind and JSON path ('' where there is none).
     """
 
     content: bytes = b""
@@ -45,6 +45,7 @@ class Body:
     wire_sha256: str = ""
     problem: str | None = None
     secrets: dict[str, int] = field(default_factory=dict)
+    secret_paths: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from store import literals, patterns
+from store import literals, patterns, places
 from store.vault import Vault
 
 _MEMO_CHARS = 64 << 20
@@ -73,10 +73,10 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a header's value, a path or a message without its secrets."""
         edits = self._search(text, with_written=True)
-        return self._apply(text, edits, Counter()) if edits else text
+        return self._apply(text, edits)[0] if edits else text
 
-    def body(self, content: bytes) -> tuple[bytes, dict[str, int]]:
-        """Return a body without its secrets, and how many were replaced of each kind."""
+    def body(self, content: bytes) -> tuple[bytes, dict[tuple[str, str], int]]:
+        """Return a body without its secrets, and how many were replaced of each kind at each JSON path."""
         text = content.decode("latin-1")
         start = text[:64].lstrip()[:1]
         streamed = re.match(r"\s*(?:data|event|id|retry|):", text) is not None
@@ -86,8 +86,11 @@ class Redactor:
             edits = sorted(self._json_edits(text, streamed), key=lambda edit: (edit.start, -edit.end))
         if not edits:
             return content, {}
-        counts: Counter[str] = Counter()
-        return self._apply(text, edits, counts).encode("latin-1"), dict(counts)
+        clean, replaced = self._apply(text, edits)
+        # In the clean text, so that no path names a key that is a secret itself.
+        paths = places.paths_of(clean, [at for at, _ in replaced], streamed=streamed)
+        counts = Counter((kind, path) for (_, kind), path in zip(replaced, paths, strict=True))
+        return clean.encode("latin-1"), dict(counts)
 
     def _json_edits(self, text: str, streamed: bool) -> list[_Edit]:
         edits: list[_Edit] = []
@@ -134,16 +137,27 @@ class Redactor:
         return edits
 
     def _search(self, text: str, *, with_written: bool) -> list[_Edit]:
-        layers = literals.layers(text, with_written=with_written)
-        edits = []
-        # The deepest level first: among equal ranges it names the secret, so that escaping does not matter.
-        for level, decoded in reversed(list(enumerate(layers.levels))):
-            for finding in patterns.find(decoded.text, self._known_list):
-                secret = decoded.text[finding.char_start : finding.char_end]
-                start = layers.written(level, finding.char_start)
-                end = layers.written(level, finding.char_end)
-                edits.append(_Edit(start, end, secret, finding.kind))
+        found = self._findings(text, with_written=with_written or "\\" not in text)
+        edits = [_Edit(item.char_start, item.char_end, item.read(text), item.kind) for item in found]
         return sorted(edits, key=lambda edit: (edit.start, -edit.end))
+
+    def _findings(self, text: str, level: int = 0, *, with_written: bool = True) -> list[patterns.Finding]:
+        """Search a text, and what becomes of it when its escapes are undone, once or more.
+
+        A tool's arguments are JSON inside a JSON string, and may hold JSON themselves. The deepest level
+        comes first: among equal ranges it names the secret, so that escaping does not matter.
+        """
+        found: list[patterns.Finding] = []
+        if level < literals.MAX_LEVELS:
+            for start, end in literals.escaped(text):
+                decoded = literals.decode(text[start:end])
+                for item in self._findings(decoded.text, level + 1):
+                    low, high = decoded.written(item.char_start), decoded.written(item.char_end)
+                    secret = item.read(decoded.text)
+                    found.append(patterns.Finding(start + low, start + high, item.kind, secret))
+        if with_written:
+            found += patterns.find(text, self._known_list)
+        return found
 
     def _across(self, fragments: list[tuple[int, str]]) -> Iterator[_Edit]:
         pieces: list[_Piece] = []
@@ -153,17 +167,14 @@ class Redactor:
             pieces.append(_Piece(length, len(decoded.text), written_start, decoded))
             length += len(decoded.text)
         joined = "".join(piece.decoded.text for piece in pieces)
-        layers = literals.layers(joined, with_written=True)
-        for level, decoded in reversed(list(enumerate(layers.levels))):
-            for finding in patterns.find(decoded.text, self._known_list):
-                secret = decoded.text[finding.char_start : finding.char_end]
-                start = layers.written(level, finding.char_start)
-                end = layers.written(level, finding.char_end)
-                yield from _spread(pieces, start, end, secret, finding.kind)
+        for item in self._findings(joined):
+            yield from _spread(pieces, item.char_start, item.char_end, item.read(joined), item.kind)
 
-    def _apply(self, text: str, edits: list[_Edit], counts: Counter[str]) -> str:
+    def _apply(self, text: str, edits: list[_Edit]) -> tuple[str, list[tuple[int, str]]]:
+        """Return the text with its edits made, and where in it which kind of secret was replaced."""
         parts: list[str] = []
-        last = 0
+        replaced: list[tuple[int, str]] = []
+        last = length = 0
         for edit in edits:
             if edit.end <= last:
                 continue
@@ -172,13 +183,21 @@ class Redactor:
                 last = edit.end
                 continue
             parts.append(text[last : edit.start])
+            length += edit.start - last
             if edit.kind:
                 fingerprint = self.vault.identify(edit.secret, edit.kind)
                 parts.append(fingerprint.placeholder)
-                counts[fingerprint.kind] += 1
+                replaced.append((length, fingerprint.kind))
+                length += len(fingerprint.placeholder)
             last = edit.end
         parts.append(text[last:])
-        return "".join(parts)
+        return "".join(parts), replaced
+
+
+def find_in_message(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and kind of each secret in a text that belongs to no capture, in order."""
+    for edit in Redactor(Vault(b""))._search(text, with_written=True):
+        yield edit.start, edit.end, edit.kind
 
 
 def _moved(edit: _Edit, by: int) -> _Edit:

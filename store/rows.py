@@ -23,8 +23,24 @@ def body_values(side: str, *, headers: int, content: int, body: Body) -> dict[st
         f"{side}_wire_length": body.wire_length,
         f"{side}_wire_sha256": bytes.fromhex(body.wire_sha256),
         f"{side}_problem": body.problem,
-        f"{side}_secrets": json.dumps(body.secrets, sort_keys=True) if body.secrets else None,
+        f"{side}_secrets": _written_secrets(body) if body.secrets else None,
     }
+
+
+def _written_secrets(body: Body) -> str:
+    by_kind: dict[str, dict[str, int]] = {}
+    for (kind, path), count in body.secret_paths.items():
+        by_kind.setdefault(kind, {})[path] = count
+    return json.dumps(by_kind, sort_keys=True)
+
+
+def _read_secrets(written: str | None) -> dict[tuple[str, str], int]:
+    """Counts by kind and path; captures of an earlier version have them by kind alone."""
+    found: dict[tuple[str, str], int] = {}
+    for kind, counts in json.loads(written or "{}").items():
+        by_path = counts if isinstance(counts, dict) else {"": counts}
+        found.update({(kind, path): count for path, count in by_path.items()})
+    return found
 
 
 def read_exchange(connection: Connection, blobs: BlobReader, row: Row[Any]) -> Exchange:
@@ -55,12 +71,13 @@ def _side(connection: Connection, blobs: BlobReader, columns: Any, side: str) ->
     if columns[f"{side}_headers"] is None:
         return (), Body()
     pairs = json.loads(blobs.get(connection, columns[f"{side}_headers"]))
-    secrets = columns[f"{side}_secrets"]
+    paths = _read_secrets(columns[f"{side}_secrets"])
     body = Body(
         content=blobs.get(connection, columns[f"{side}_content"]),
         wire_length=columns[f"{side}_wire_length"],
         wire_sha256=columns[f"{side}_wire_sha256"].hex(),
         problem=columns[f"{side}_problem"],
-        secrets=json.loads(secrets) if secrets else {},
+        secrets={kind: sum(paths[key] for key in paths if key[0] == kind) for kind, _ in paths},
+        secret_paths=paths,
     )
     return tuple((name, value) for name, value in pairs), body

@@ -31,7 +31,11 @@ def as_object(report: Report) -> dict[str, Any]:
     """The report in the contract's words."""
     return {
         "schema": SCHEMA,
-        "capture": {"exchanges": report.exchanges, "redaction": report.redaction},
+        "capture": {
+            "exchanges": report.exchanges,
+            "redaction": report.redaction,
+            "secrets": [asdict(item) for item in report.secrets],
+        },
         "server": server_object(report.server),
         "summary": summary_object(report.summary),
         **sweep_object(report.pool_sweep),

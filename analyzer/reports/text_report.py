@@ -13,6 +13,7 @@ from analyzer.reports._findings import print_findings
 from analyzer.reports._ledger import ledger_lines
 from analyzer.reports._pool_sweep import print_sweep
 from analyzer.reports._rows import print_rows
+from analyzer.secret_counts import secret_lines
 from analyzer.wording import counted, counted_or_unknown, known, one_line
 
 _LEGEND = (
@@ -105,6 +106,7 @@ def _notes(report: Report) -> Iterator[str]:
         yield f"assumed: {assumption}"
     yield from report.problems
     yield from ledger_lines(report)
+    yield from secret_lines(report.secrets)
 
 
 REPORT = TextReport()

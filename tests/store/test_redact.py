@@ -52,8 +52,12 @@ def redactor() -> Redactor:
 def test_a_credential_leaves_a_body_whole(redactor: Redactor, kind: str, secret: str) -> None:
     written = json.dumps({"messages": [{"content": f"use {secret} now"}], "n": 1})
     expected = json.dumps({"messages": [{"content": f"use <secret:{kind}:1> now"}], "n": 1})
-    assert redactor.body(written.encode()) == (expected.encode(), {kind: 1})
-    assert redactor.body(f"use {secret} now".encode()) == (f"use <secret:{kind}:1> now".encode(), {kind: 1})
+    assert redactor.body(written.encode()) == (
+        expected.encode(),
+        {(kind, "messages[0].content"): 1},
+    )
+    plain = f"use {secret} now".encode()
+    assert redactor.body(plain) == (f"use <secret:{kind}:1> now".encode(), {(kind, ""): 1})
     event = f"data: {written}\n\n".encode()
     assert redactor.body(event)[0] == f"data: {expected}\n\n".encode()
 
@@ -88,7 +92,7 @@ def test_a_credential_split_over_streamed_fragments_is_found(redactor: Redactor)
     cleaned, counts = redactor.body(body.encode())
     texts = [json.loads(line[6:])["delta"]["content"] for line in cleaned.decode().splitlines() if line]
     assert texts == ["the key is ", "<secret:openai-key:1>", "", "", " ok", "?"]
-    assert counts == {"openai-key": 1}
+    assert counts == {("openai-key", "delta.content"): 1}
 
 
 @pytest.mark.parametrize(
