@@ -83,7 +83,7 @@ class Simulated(Protocol):
 
 
 def first_come_first_served(traffic: Traffic, cache: Simulated) -> dict[str, int | None]:
-    """Reused tokens of each request by its key; None where it can never fit, or still waited when it ended."""
+    """Reused tokens of each request by its key; None where it never fits, or still waited when it ended."""
     waiting: dict[str, CacheRequest] = {}
     hits: dict[str, int | None] = {}
     for request, starts in in_time(traffic):
