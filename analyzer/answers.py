@@ -14,7 +14,8 @@ from typing import Any
 
 from analyzer.core import TOKEN_ID_LIMIT, Answer, Finish, ToolCall
 
-_MOST_CHOICES = 1 << 12
+MOST_CHOICES = 1 << 12
+"""Answers to one prompt; more are no number of answers, but a body that is broken or hostile."""
 
 _FINISHES: Mapping[str, Finish] = {
     "stop": "stop",
@@ -99,7 +100,7 @@ def choices_of(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def choice_index(choice: Mapping[str, Any]) -> int:
     """A choice's index; 0 where it has none that can be one."""
     index = choice.get("index")
-    return index if type(index) is int and 0 <= index < _MOST_CHOICES else 0
+    return index if type(index) is int and 0 <= index < MOST_CHOICES else 0
 
 
 def ids_of(value: Any) -> tuple[int, ...]:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analyzer.known_sums import percent
 from analyzer.report import CauseTotal, Report
+from analyzer.reports.json_report import SCHEMA
 from analyzer.wording import counted
 
-SCHEMA = "locality-report/1"
 UNCLAIMED = "differences with no known cause"
 
 
@@ -59,7 +60,7 @@ def worsened(now: Report, then: Baseline, tolerance_pct: float) -> Iterator[str]
     Shares may fall by `tolerance_pct` points, and what a cause costs may grow by as many per cent.
     """
     summary = now.summary
-    exact = _share(summary.rendering_exact, summary.rendered)
+    exact = percent(summary.rendering_exact, summary.rendered)
     yield from _fallen(
         "reusable prefix", then.reusable_prefix_pct, summary.reusable_prefix_pct, tolerance_pct
     )
@@ -104,14 +105,10 @@ def _read(summary: Mapping[str, Any], server: Mapping[str, Any]) -> Baseline:
     }
     return Baseline(
         reusable_prefix_pct=reusable,
-        exact_pct=_share(_whole(summary["rendering_exact"]), _whole(summary["rendered"])),
+        exact_pct=percent(_whole(summary["rendering_exact"]), _whole(summary["rendered"])),
         block_size=None if size is None else _whole(size),
         causes=losses,
     )
-
-
-def _share(part: int, whole: int) -> float | None:
-    return round(100 * part / whole, 1) if whole else None
 
 
 def _whole(value: Any) -> int:

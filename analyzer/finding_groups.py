@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analyzer.core import Finding
+from analyzer.known_sums import known_sum
 from analyzer.report import Turn
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -76,9 +77,9 @@ def _group(found: list[tuple[Turn, Finding]]) -> FindingGroup:
         places=len(paths),
         expected=dearest.expected,
         turns=len({(turn.id, turn.prompt_index) for turn, _ in found}),
-        tokens=_sum(finding.tokens for finding in findings),
-        blocks=_sum(finding.blocks for finding in findings),
-        seconds=_sum(finding.seconds for finding in findings),
+        tokens=known_sum(finding.tokens for finding in findings),
+        blocks=known_sum(finding.blocks for finding in findings),
+        seconds=known_sum(finding.seconds for finding in findings),
         turn=turn,
         finding=dearest,
     )
@@ -90,8 +91,3 @@ def _shared(paths: set[str | None]) -> str | None:
     same = [indices[0] if len(set(indices)) == 1 else "[*]" for indices in zip(*numbers, strict=True)]
     left = iter(same)
     return _INDEX.sub(lambda _: next(left), next(path for path in paths if path is not None))
-
-
-def _sum[N: (int, float)](numbers: Iterable[N | None]) -> N | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known[1:], known[0]) if known else None

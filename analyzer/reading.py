@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer import sourced_json
+from analyzer.answers import MOST_CHOICES
 from analyzer.blocks import Namespace
 from analyzer.core import Conversation
 from analyzer.dialects import Dialect
@@ -18,7 +19,6 @@ from analyzer.registry import plugins
 from store.records import Exchange
 
 _DEFAULT_COMPLETION = 16
-_MOST_CHOICES = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def _max_tokens(dialect: Dialect, body: Mapping[str, Any]) -> int | None:
 def _choices(body: Mapping[str, Any]) -> int:
     """`n` (protocol.py of chat and completions); what is no number of answers is one."""
     n = body.get("n")
-    return n if type(n) is int and 1 <= n <= _MOST_CHOICES else 1
+    return n if type(n) is int and 1 <= n <= MOST_CHOICES else 1
 
 
 def _holds_back(body: Mapping[str, Any]) -> bool:

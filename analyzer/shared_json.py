@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_SHARED = ("messages", "input", "tools")
+REPEATED = ("messages", "input", "tools")
 """The members that are long lists of objects, and repeated."""
 
 _ALTERNATIVES = 16
@@ -75,7 +75,7 @@ class SharedBodies:
             if not isinstance(key, str):
                 raise ValueError("a key is a string")
             at = _after_blank(text, _expect(text, _after_blank(text, at), ":"))
-            shared = key in _SHARED and text[at] == "["
+            shared = key in REPEATED and text[at] == "["
             body[key], at = self._list(key, text, at) if shared else _scan(text, at)
             at = _after_blank(text, at)
             if text[at] == "}":

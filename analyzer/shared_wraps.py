@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from analyzer.shared_json import REPEATED
 from analyzer.sourced_json import SourcedDict, SourcedList, wrap
 
-_SHARED = ("messages", "input", "tools")
 _ALTERNATIVES = 2  # a prompt and its parent
 
 
@@ -22,7 +22,7 @@ class SharedWraps:
 
     def wrap(self, body: dict[str, Any]) -> SourcedDict:
         """What `sourced_json.wrap` gives; it may hold objects of earlier bodies, and must not be changed."""
-        lists = {key: body[key] for key in _SHARED if _holds_objects(body.get(key))}
+        lists = {key: body[key] for key in REPEATED if _holds_objects(body.get(key))}
         made: SourcedDict = wrap({key: item for key, item in body.items() if key not in lists})
         for key, items in lists.items():
             wrapped = [self._item(key, at, item) for at, item in enumerate(items)]

@@ -12,6 +12,7 @@ import numpy as np
 from analyzer.blocks import BlockKeys, BlockTable, Namespace, common_prefix, hit_tokens
 from analyzer.core import TokenIds
 from analyzer.engines import CacheRequest, Traffic
+from analyzer.known_sums import percent
 from analyzer.kv_layout import KVLayout
 from analyzer.pool_sweep import HitCurve, ReuseDistances
 from analyzer.report import PoolSize, PoolSweep, Server
@@ -64,9 +65,9 @@ def sweep_pool(traffic: Traffic, server: Server, parent_tokens: Mapping[str, int
         smallest_pool_blocks=curve.smallest + _NULL_BLOCK,
         saturated_pool_blocks=curve.saturated + _NULL_BLOCK,
         unlimited_hit_tokens=unlimited,
-        unlimited_hit_pct=_percent(unlimited, prompt_tokens),
+        unlimited_hit_pct=percent(unlimited, prompt_tokens),
         append_hit_tokens=append,
-        append_hit_pct=_percent(append, prompt_tokens),
+        append_hit_pct=percent(append, prompt_tokens),
         assumed=_ASSUMED,
     )
 
@@ -128,9 +129,5 @@ def _size(blocks: int, curve: HitCurve, block_size: int, prompt_tokens: int) -> 
     return PoolSize(
         pool_blocks=blocks,
         hit_tokens=tokens,
-        hit_pct=None if tokens is None else _percent(tokens, prompt_tokens),
+        hit_pct=percent(tokens, prompt_tokens),
     )
-
-
-def _percent(part: int, whole: int) -> float | None:
-    return round(100 * part / whole, 1) if whole else None

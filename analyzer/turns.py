@@ -5,13 +5,14 @@ Arithmetic only; the block rules are those of `analyzer.blocks`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer import ledger
 from analyzer.blocks import full_blocks, hit_tokens, invalidated_blocks
 from analyzer.cause_totals import cause_totals
 from analyzer.divergences import Parting
+from analyzer.known_sums import known_sum, percent
 from analyzer.lineage import Place
 from analyzer.prompts import Prompt
 from analyzer.report import PrefillRate, Summary, Turn
@@ -66,7 +67,7 @@ def make_turn(placed: Placed, block_size: int, predicted: int | None) -> Turn:
         conversation_rendering=None,  # not before all rows are known
         common_prefix_tokens=common,
         reusable_tokens=reusable,
-        reusable_prefix_pct=_percent(reusable, tokens),
+        reusable_prefix_pct=percent(reusable, tokens),
         block_size=block_size,
         prompt_blocks=None if tokens is None else full_blocks(tokens, block_size),
         reusable_blocks=None if reusable is None else full_blocks(reusable, block_size),
@@ -87,7 +88,7 @@ def summarise(turns: Sequence[Turn], rate: PrefillRate) -> Summary:
     """Totals over rows; sums of nothing are None, not 0."""
     rendered = [turn for turn in turns if turn.prompt_tokens is not None]
     later = [turn for turn in rendered if turn.reusable_tokens is not None]
-    reusable, prompts = _sum(t.reusable_tokens for t in later), _sum(t.prompt_tokens for t in later)
+    reusable, prompts = known_sum(t.reusable_tokens for t in later), known_sum(t.prompt_tokens for t in later)
     recomputed = None if reusable is None or prompts is None else prompts - reusable
     return Summary(
         conversations=len({turn.conversation for turn in rendered}),
@@ -100,10 +101,10 @@ def summarise(turns: Sequence[Turn], rate: PrefillRate) -> Summary:
         ),
         cache_reported=sum(turn.reported_cached_tokens is not None for turn in turns),
         cache_exact=sum(turn.cache == "exact" for turn in turns),
-        reusable_prefix_pct=_percent(reusable, prompts),
-        prompt_tokens=_sum(turn.prompt_tokens for turn in rendered),
+        reusable_prefix_pct=percent(reusable, prompts),
+        prompt_tokens=known_sum(turn.prompt_tokens for turn in rendered),
         recomputed_tokens=recomputed,
-        invalidated_blocks=_sum(turn.invalidated_blocks for turn in later),
+        invalidated_blocks=known_sum(turn.invalidated_blocks for turn in later),
         causes=cause_totals(turns),
         prefill_rate=rate,
     )
@@ -113,12 +114,3 @@ def _invalidated(relation: Relation | None, block_size: int) -> int | None:
     if relation is None:
         return None
     return invalidated_blocks(relation.parent_tokens, relation.common_tokens, block_size)
-
-
-def _percent(part: int | None, whole: int | None) -> float | None:
-    return None if part is None or not whole else round(100 * part / whole, 1)
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None

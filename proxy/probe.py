@@ -6,6 +6,7 @@ reads it.
 
 from __future__ import annotations
 
+import http.client
 import time
 import urllib.error
 import urllib.request
@@ -36,7 +37,7 @@ KEPT_METRICS = (
 
 
 def probe(upstream: str, paths: Sequence[str] = PROBE_PATHS) -> tuple[ServerFact, ...]:
-    """Ask all paths at once; takes at most about `TIMEOUT_SECONDS`, and never raises."""
+    """Ask all paths at once; never raises, and waits at most `TIMEOUT_SECONDS` for the next byte of each."""
     with ThreadPoolExecutor(len(paths)) as pool:
         return tuple(pool.map(lambda path: _ask(upstream, path), paths))
 
@@ -50,16 +51,21 @@ def age(facts: tuple[ServerFact, ...]) -> bytes | None:
 def _ask(upstream: str, path: str) -> ServerFact:
     status: int | None = None
     try:
-        with urllib.request.urlopen(upstream + path, timeout=TIMEOUT_SECONDS) as answer:
-            status, body = answer.status, answer.read(MAX_ANSWER_BYTES)
-    except urllib.error.HTTPError as error:
-        status, body = error.code, error.read(2000)
-        error.close()
-    except (OSError, ValueError) as error:
+        status, body = _answer(upstream + path)
+    except (OSError, ValueError, http.client.HTTPException) as error:
         body = str(getattr(error, "reason", error)).encode()
     if path == METRICS and status == 200:
         body = b"\n".join(line for line in body.splitlines() if line.startswith(KEPT_METRICS))
     return ServerFact(at_ns=time.time_ns(), path=path, status=status, body=body)
+
+
+def _answer(url: str) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+            return answer.status, answer.read(MAX_ANSWER_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(2000)
 
 
 def unreachable(facts: tuple[ServerFact, ...]) -> str | None:

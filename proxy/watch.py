@@ -28,12 +28,13 @@ class Watch:
         self.url, self.recorder = url, recorder
         self._age: bytes | None = None
         self._up = False
-        self._traffic = False
+        self._ended = 0  # exchanges, and how many of them the newest look came after
+        self._looked_at = 0
         self._trouble = asyncio.Event()
 
     def passed(self, *, broken: bool) -> None:
         """An exchange has ended; `broken`: not by the client's will."""
-        self._traffic = True
+        self._ended += 1
         if broken:
             self._trouble.set()
 
@@ -56,12 +57,12 @@ class Watch:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._trouble.wait(), LOOK_SECONDS)
             self._trouble.clear()
-            if self._traffic:
+            if self._looked_at < self._ended:
                 await self._look()
 
     async def conclude(self) -> None:
         """The counters after the last exchange."""
-        if self._traffic:
+        if self._looked_at < self._ended:
             await self._look()
 
     async def _ask_all(self, *, again: bool = False) -> str | None:
@@ -73,9 +74,10 @@ class Watch:
         return reason
 
     async def _look(self) -> None:
-        self._traffic = False
+        ended = self._ended
         facts = await asyncio.to_thread(probe, self.url, (METRICS,))
         self.recorder.put(facts)
+        self._looked_at = ended  # not before: a look that is cut short by the end is taken again
         self._up = unreachable(facts) is None
         if self._up and age(facts) != self._age:
             await self._ask_all()

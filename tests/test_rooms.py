@@ -40,6 +40,7 @@ PURE = (
     "report",
     "prefill_rate",
     "cause_totals",
+    "known_sums",
     "finding_groups",
     "comparison",
     "wording",

@@ -20,18 +20,6 @@ STRIPS_REASONING = """\
 {% endif %}"""
 """Reasoning only behind the last message of a user."""
 
-DROPS_THINKING = """\
-{% set last = namespace(user=0) %}{% for m in messages %}{% if m.role == 'user' %}\
-{% set last.user = loop.index0 %}{% endif %}{% endfor %}{% for m in messages %}<|{{ m.role }}|>
-{% if m.role == 'assistant' and loop.index0 > last.user %}<think>
-{{ m.reasoning or '' }}
-</think>
-
-{% endif %}{{ m.content }}<|end|>
-{% endfor %}{% if add_generation_prompt %}<|assistant|>
-{% endif %}"""
-"""The block for reasoning only behind the last message of a user, there also where it is empty."""
-
 OPENS_WITH_THINK = """\
 {% for m in messages %}<|{{ m.role }}|>
 {{ m.content }}<|end|>

@@ -26,7 +26,7 @@ class ToolsSetChanged:
         if not tools_in(change.before):
             return _first_tools(change)
         lists = tool_lists(change)
-        if lists is None or lists.same_tool or (lists.named_alike and lists.unique):
+        if lists is None or lists.same_tool or lists.named_alike:
             return None
         added = [name for name in lists.names_after if name not in lists.names_before]
         removed = [name for name in lists.names_before if name not in lists.names_after]

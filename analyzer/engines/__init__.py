@@ -52,20 +52,53 @@ class Traffic:
 
 
 def in_time(traffic: Traffic) -> Iterator[tuple[CacheRequest, bool]]:
-    """Each request twice, in order of time: at its start (True) and, where it was seen, its end (False).
+    """Each request twice, in order of time: at its start (True) and at its end (False).
 
     At the same moment ends come first, so that what they free is there for whoever starts; but no end comes
-    before its own start.
+    before its own start. An end that nobody saw is that of a proxy that was killed, and its request with it:
+    it comes at once.
     """
     moments: list[tuple[int, int, int]] = []
     for number, request in enumerate(traffic.requests):
+        ended = request.started_ns if request.ended_ns is None else request.ended_ns
+        at_once = ended <= request.started_ns
         moments.append((request.started_ns, 1, number))
-        if request.ended_ns is not None:
-            at_once = request.ended_ns <= request.started_ns
-            moments.append((max(request.started_ns, request.ended_ns), 2 if at_once else 0, number))
+        moments.append((max(request.started_ns, ended), 2 if at_once else 0, number))
     moments.sort()
     for _, order, number in moments:
         yield traffic.requests[number], order == 1
+
+
+class Simulated(Protocol):
+    """The cache of a server that works on some requests at a time and lets the others wait."""
+
+    def can_ever_fit(self, request: CacheRequest) -> bool:
+        """Whether it takes this prompt when nothing else runs."""
+
+    def start(self, request: CacheRequest) -> int | None:
+        """Begin a request; returns the tokens it reuses, None where it must wait."""
+
+    def end(self, request: CacheRequest) -> None:
+        """End one that began."""
+
+
+def first_come_first_served(traffic: Traffic, cache: Simulated) -> dict[str, int | None]:
+    """Reused tokens of each request by its key; None where it never fits, or still waited when it ended."""
+    waiting: dict[str, CacheRequest] = {}
+    hits: dict[str, int | None] = {}
+    for request, starts in in_time(traffic):
+        if starts:
+            hits[request.key] = None
+            if cache.can_ever_fit(request):
+                waiting[request.key] = request
+        elif waiting.pop(request.key, None) is None and cache.can_ever_fit(request):
+            cache.end(request)
+        for other in list(waiting.values()):
+            if (hit := cache.start(other)) is None:
+                break
+            hits[other.key] = hit
+            del waiting[other.key]
+    return hits
 
 
 class Engine(EngineKind, Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 
 from analyzer.blocks import common_prefix
 from analyzer.core import TokenIds
-from analyzer.engines import CacheRequest, Traffic, in_time
+from analyzer.engines import CacheRequest, Traffic, first_come_first_served
 from analyzer.report import Server
 from analyzer.servers import ServerProfile
 
@@ -53,21 +53,7 @@ class LlamaCppEngine:
     def predict(self, traffic: Traffic, server: Server) -> dict[str, int | None]:
         """Cached tokens of each request; None where it was still waiting for a slot when it ended."""
         assert server.slots is not None, "settle() gives this kind its slots"
-        slots = _Slots(server.slots)
-        waiting: dict[str, CacheRequest] = {}
-        hits: dict[str, int | None] = {}
-        for request, starts in in_time(traffic):
-            if starts:
-                hits[request.key] = None
-                waiting[request.key] = request
-            elif waiting.pop(request.key, None) is None:
-                slots.end(request)
-            for other in list(waiting.values()):
-                if (hit := slots.start(other)) is None:
-                    break
-                hits[other.key] = hit
-                del waiting[other.key]
-        return hits
+        return first_come_first_served(traffic, _Slots(server.slots))
 
 
 class _Slots:
@@ -76,6 +62,10 @@ class _Slots:
     def __init__(self, count: int) -> None:
         self._slots = [_Slot(np.empty(0, dtype=np.int32)) for _ in range(count)]
         self._clock = 0
+
+    def can_ever_fit(self, request: CacheRequest) -> bool:
+        """Whether it may have a slot: how long a prompt a slot takes is not known here."""
+        return True
 
     def start(self, request: CacheRequest) -> int | None:
         """Give it a slot, whose content it replaces; returns what it reuses, None where no slot is idle."""

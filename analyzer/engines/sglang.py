@@ -15,7 +15,7 @@ import numpy as np
 
 from analyzer.blocks import Namespace, common_prefix
 from analyzer.core import TokenIds
-from analyzer.engines import CacheRequest, Traffic, in_time
+from analyzer.engines import CacheRequest, Traffic, first_come_first_served
 from analyzer.report import Server
 from analyzer.servers import ServerProfile
 from analyzer.unknown_ids import UnknownIds
@@ -38,7 +38,6 @@ class _Node:
 
 @dataclass(slots=True)
 class _Running:
-    request: CacheRequest
     end: _Node
     held: int
     """Tokens it holds beside the tree: a last page that is not full, which is in no node."""
@@ -65,22 +64,7 @@ class SglangEngine:
 
     def predict(self, traffic: Traffic, server: Server) -> dict[str, int | None]:
         """Cached tokens of each request; None where it cannot fit, or was still waiting when it ended."""
-        cache = RadixCache(server.block_size, server.pool_blocks)
-        waiting: dict[str, CacheRequest] = {}
-        hits: dict[str, int | None] = {}
-        for request, starts in in_time(traffic):
-            if starts:
-                hits[request.key] = None
-                if cache.can_ever_fit(request):
-                    waiting[request.key] = request
-            elif waiting.pop(request.key, None) is None:
-                cache.end(request.key)
-            for other in list(waiting.values()):
-                if (hit := cache.start(other)) is None:
-                    break
-                hits[other.key] = hit
-                del waiting[other.key]
-        return hits
+        return first_come_first_served(traffic, RadixCache(server.block_size, server.pool_blocks))
 
 
 class RadixCache:
@@ -117,21 +101,20 @@ class RadixCache:
         self._use(node, -1)
         held = self._paged(len(prompt)) - self._whole_pages(len(prompt))
         self._beside += held
-        self._running[request.key] = _Running(request, end, held)
+        self._running[request.key] = _Running(end, held)
         return hit
 
-    def end(self, key: str) -> None:
+    def end(self, request: CacheRequest) -> None:
         """Insert what a request computed, all but the token sampled last, and let go of it."""
-        if (running := self._running.pop(key, None)) is None:
-            return
-        prompt, generated = running.request.token_ids, running.request.generated
+        running = self._running.pop(request.key)
+        prompt, generated = request.token_ids, request.generated
         count = generated if isinstance(generated, int) else len(generated)
         room = self._paged(len(prompt) + max(0, count - 1)) - self._paged(len(prompt))
         # Where it does not fit, another request was retracted, or the count is wrong: the prompt alone stays.
         # Tokens that nobody knows matter for their room only.
         if self._make_room(room) and not (self._capacity is None and isinstance(generated, int)):
             content = np.concatenate([prompt, self._unknown.fill(generated)[:-1]])
-            self._insert(running.request.namespace, content[: self._whole_pages(len(content))])
+            self._insert(request.namespace, content[: self._whole_pages(len(content))])
         self._beside -= running.held
         self._use(running.end, -1)
 

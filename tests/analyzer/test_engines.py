@@ -130,8 +130,14 @@ def test_a_prompt_that_was_never_seen_to_end_is_reused_all_the_same(engine: Engi
     prompt = list(range(64))
     traffic = Traffic(requests=(request(0, prompt, ended_ns=None), request(1, [*prompt, 7])))
     hit = engine.predict(traffic, server_of(engine))["1"]
-    # llama.cpp's slot is busy, and the other ones hold nothing.
-    assert hit == (0 if engine.name == "llama_cpp" else 64)
+    assert hit == 64
+
+
+def test_requests_that_were_never_seen_to_end_keep_nobody_waiting(engine: Engine) -> None:
+    killed = tuple(request(number, [number] * 40, ended_ns=None) for number in range(8))
+    traffic = Traffic(requests=(*killed, request(8, [7] * 48)))
+    expected = 40 // engine.usual_block_size * engine.usual_block_size
+    assert engine.predict(traffic, server_of(engine))["8"] == expected
 
 
 def test_ends_come_before_starts_of_the_same_moment_but_never_before_their_own() -> None:

@@ -114,7 +114,7 @@ def test_what_a_running_request_uses_is_not_evicted_and_a_prompt_that_does_not_f
     )
     assert cache.start(first) == 0
     assert cache.start(second) is None
-    cache.end("a")
+    cache.end(first)
     assert cache.start(second) == 0
 
 

@@ -36,6 +36,17 @@ from tests.causes.pairs import parted
 NOTE = {"role": "system", "content": "left: 900"}
 LESS = {"role": "system", "content": "left: 850"}
 OFF: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False}}
+DROPS_THINKING = """\
+{% set last = namespace(user=0) %}{% for m in messages %}{% if m.role == 'user' %}\
+{% set last.user = loop.index0 %}{% endif %}{% endfor %}{% for m in messages %}<|{{ m.role }}|>
+{% if m.role == 'assistant' and loop.index0 > last.user %}<think>
+{{ m.reasoning or '' }}
+</think>
+
+{% endif %}{{ m.content }}<|end|>
+{% endfor %}{% if add_generation_prompt %}<|assistant|>
+{% endif %}"""
+"""The block for reasoning only behind the last message of a user, there also where it is empty."""
 LAST_TOOLS = own.TOOLS_BEFORE_LAST_USER.replace("<|tools|>", "[AVAILABLE_TOOLS]")
 HOUR = own.PRINTS_TODAY.replace("%d %b %Y", "%Y-%m-%dT%H:%M")
 TAGGED = own.MARKS_PARTS.replace("<part>", "- ").replace("</part>", "\n")
@@ -109,7 +120,7 @@ TRIGGERS: dict[str, list[Case]] = {
              after=responses(user(), thought("I count."), *called(1), answered("Two."), user("on")),
              model="qwen3", dialect="responses", path="input[1].content[0].text"),
         Case(before=chat(user(), said(), *step(0)), after=chat(user(), said(), *step(0), user("on")),
-             template=own.DROPS_THINKING, kind="empty_wrapper", path="template"),
+             template=DROPS_THINKING, kind="empty_wrapper", path="template"),
         Case(before=chat(user(), said()), after=chat(user(), said(), user("on")), model="qwen3",
              kind="empty_wrapper", path="template"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from proxy import watch
-from proxy.probe import PROBE_PATHS
+from proxy.probe import PROBE_PATHS, probe
 from proxy.recorder import Recorder
 from proxy.watch import Watch
 from store.records import ServerFact
@@ -22,10 +23,14 @@ class Upstream:
 
     def __init__(self) -> None:
         self.began, self.queries = 100, 0
+        self.asked, self.answers = threading.Event(), threading.Event()
+        self.answers.set()
         upstream = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                upstream.asked.set()
+                upstream.answers.wait(10)
                 page = f"process_start_time_seconds {upstream.began}\npython_info 1\n"
                 page += f"vllm:prefix_cache_queries_total {upstream.queries}\n"
                 self.send_response(200)
@@ -122,6 +127,36 @@ def test_while_there_is_traffic_the_counters_are_looked_at_now_and_then(
         await until(lambda: len(kept.facts) == len(PROBE_PATHS) + 2)
 
     assert watched(upstream.url, on_and_off).paths == [*PROBE_PATHS, "/metrics", "/metrics"]
+
+
+def test_a_look_that_the_end_cuts_short_is_taken_again(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.01)
+
+    async def cut_short(made: Watch, kept: Kept) -> None:
+        upstream.answers.clear()
+        upstream.asked.clear()
+        made.passed(broken=False)
+        await until(upstream.asked.is_set)
+        asyncio.get_running_loop().call_later(0.1, upstream.answers.set)
+
+    assert watched(upstream.url, cut_short).paths == [*PROBE_PATHS, "/metrics"]
+
+
+def test_an_upstream_that_speaks_no_http_is_one_that_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            for _ in PROBE_PATHS:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(1)
+                    connection.sendall(b"220 ready\r\n")
+
+        threading.Thread(target=greet, daemon=True).start()
+        facts = probe(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    assert [fact.status for fact in facts] == [None] * len(PROBE_PATHS)
 
 
 def test_a_server_that_began_anew_is_asked_everything(upstream: Upstream) -> None:
