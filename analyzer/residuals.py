@@ -16,6 +16,8 @@ LABELS: Mapping[str, str] = {
     " difference is less than a block",
     "engine.spec_drop": "one block less, which speculative decoding gives up at the end of a hit",
     "engine.namespace": "what would have been hit was cached under another model name",
+    "engine.client_gone": "what would have been hit is of a client that left before any answer: the server"
+    " may never have computed it",
     "engine.answer_ids": "the difference lies within an earlier answer, whose token ids were not sent",
     "engine.in_flight": "a request that shares more was in flight at the same time",
     "engine.cached_before": "the server had served other prompts before this capture began",
@@ -31,7 +33,8 @@ LABELS: Mapping[str, str] = {
 class Evidence:
     """What is known about one request whose hit was predicted. Counts are tokens.
 
-    `answer_ids`, `in_flight` and `namespace` say that such a thing covers the whole difference;
+    `answer_ids`, `in_flight` and `namespace` say that such a thing covers the whole difference; `client_gone`
+    that only prompts of clients that left before an answer would have been hit there;
     `cached_before` that the server had served others before, and nothing sent since shares as much;
     `full_pool` that more was written by then than the pool holds, None that its size is not known.
     """
@@ -41,6 +44,7 @@ class Evidence:
     block_size: int
     suspect: bool = False
     namespace: bool = False
+    client_gone: bool = False
     answer_ids: bool = False
     in_flight: bool = False
     full_pool: bool | None = False
@@ -68,6 +72,8 @@ def label(evidence: Evidence) -> str | None:
         return "engine.spec_drop"
     if evidence.namespace:
         return "engine.namespace"
+    if evidence.client_gone:
+        return "engine.client_gone"
     if evidence.answer_ids:
         return "engine.answer_ids"
     return _of_the_server(evidence, more=difference > 0)

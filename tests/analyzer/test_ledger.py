@@ -49,9 +49,13 @@ class Session:
         status: int = 200,
         stop_reason: str | None = None,
         wire: bool = True,
+        left: bool = False,
         **body: Any,
     ) -> None:
-        """One exchange of /v1/completions; without a `stop_reason`, every answer ended by its length."""
+        """One exchange of /v1/completions; without a `stop_reason`, every answer ended by its length.
+
+        With `left`, the client went before any of it came.
+        """
         self.count += 1
         key, at = f"k{self.count}", float(self.count) if at is None else at
         sent = {"model": "m", "prompt": list(prompt), "n": len(answers) or 1, **body}
@@ -79,13 +83,13 @@ class Session:
         self.capture.save_response(
             ResponseSeen(
                 key=key,
-                status=status,
-                headers=kind,
-                body=answer,
+                status=None if left else status,
+                headers=() if left else kind,
+                body=b"" if left else answer,
                 chunks=(),
                 ttft_ns=None,
                 duration_ns=None if took is None else int(took * SECOND),
-                ended="complete",
+                ended="client_gone" if left else "complete",
                 error=None,
             )
         )
@@ -285,6 +289,20 @@ def test_an_answer_of_unknown_ids_explains_what_lies_within_it(session: Session)
     assert (second.predicted_cached_tokens, second.residual) == (4, "engine.answer_ids")
     # That the prompt of the second is gone is not for its sake: it lies before the answer.
     assert (third.predicted_cached_tokens, third.residual) == (8, "engine.unexplained")
+
+
+def test_a_prompt_whose_client_left_before_an_answer_may_never_have_been_computed(session: Session) -> None:
+    # Seen on vLLM 0.32: of clients that left within 0.3 s some had been in the model, and some had not.
+    session.ask(ids(5), [1], cached=0)
+    session.ask(ids(9), left=True)
+    session.ask(ids(13), [1], cached=4)
+    session.ask(ids(17), [1], cached=4)
+    turns = session.turns(pool_blocks=100)
+    assert [turn.predicted_cached_tokens for turn in turns] == [0, 4, 8, 12]
+    # What an answered request shares, as the last does with the third, is no such case.
+    assert [turn.residual for turn in turns] == [
+        *(None, "usage.unknown", "engine.client_gone", "engine.unexplained")
+    ]
 
 
 def test_where_no_count_is_reported_that_is_the_label(session: Session) -> None:
