@@ -139,10 +139,12 @@ class _Case:
             return named
         metrics = self._about.server.metrics
         low, high = sorted((predicted or 0, reported))
+        less = high > reported
         return label(
             replace(
                 plain,
-                namespace=self._namespace(at, turn, reported) if reported < (predicted or 0) else False,
+                namespace=less and self._namespace(at, turn, reported),
+                client_gone=less and self._client_gone(at, high),
                 answer_ids=self._answer_ids(at, low, high),
                 in_flight=self._in_flight(at, high),
                 full_pool=self._full[at] if self._full is not None else None,
@@ -179,6 +181,15 @@ class _Case:
             if unsure and within and common_prefix(earlier.token_ids, ids) >= prompt // size * size:
                 return True
         return False
+
+    def _client_gone(self, at: int, high: int) -> bool:
+        """Whether all earlier prompts that share as much are of clients that left before any answer."""
+        ids = self._prediction.requests[at].token_ids
+        sharing = [e for e in self._earlier(at) if common_prefix(e.token_ids, ids) >= high]
+        return bool(sharing) and not any(self._answered(earlier) for earlier in sharing)
+
+    def _answered(self, request: CacheRequest) -> bool:
+        return self._turns[request.key].outcome != "client_gone" or any(_answers(request))
 
     def _new(self, at: int, high: int) -> bool:
         """Whether nothing that was sent earlier shares as much."""

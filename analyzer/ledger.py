@@ -67,7 +67,8 @@ def verdict(predicted: int | None, reported: int | None) -> CacheVerdict | None:
 def _request(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
     exchange, rendering = prompt.source.exchange, prompt.rendering
     assert rendering is not None
-    ended = None if exchange.duration_ns is None else exchange.started_at_ns + exchange.duration_ns
+    answered = prompt.source.answered_ns
+    ended = None if answered is None else exchange.started_at_ns + answered
     first, *others = prompt.generated or (Generated(),)
     return CacheRequest(
         key=prompt.name,

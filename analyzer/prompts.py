@@ -30,7 +30,8 @@ from store.records import Body, Exchange
 class ReadExchange:
     """An exchange after reading. It has lost its bodies: who needs them reads them again.
 
-    `redacted` says that secrets in its request body were replaced; equal bodies have equal `body_hash`.
+    `redacted` says that secrets in its request body were replaced; equal bodies have equal `body_hash`. Times
+    count from the request's first byte: to the first token, and to the last byte of the answer.
     """
 
     exchange: Exchange
@@ -39,6 +40,7 @@ class ReadExchange:
     prompt_count: int
     redacted: bool = False
     first_token_ns: int | None = None
+    answered_ns: int | None = None
     body_hash: int = 0
 
     @property
@@ -135,6 +137,7 @@ class PromptReader:
             prompt_count=len(asked),
             redacted=bool(exchange.request.secrets),
             first_token_ns=first_token_ns(exchange),
+            answered_ns=_answered_ns(exchange),
             body_hash=hash(exchange.request.content),
         )
         if not asked:
@@ -235,6 +238,13 @@ def _own(answer: Answer, request: Request, conversation: Conversation) -> Answer
     if not request.holds_back and not echoed:
         return answer
     return replace(answer, pieces=("".join(answer.pieces).removeprefix(echoed),), token_texts=())
+
+
+def _answered_ns(exchange: Exchange) -> int | None:
+    """When the answer was whole, before its client could act on it: the connection may end later."""
+    if exchange.ended == "complete" and exchange.chunks:
+        return exchange.chunks[-1].at_ns
+    return exchange.duration_ns
 
 
 def _failed(exchange: Exchange, problem: str) -> Prompt:

@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import hypothesis
 import pytest
 from click.testing import CliRunner
 
 ROOT = Path(__file__).parent.parent
 ANNOUNCEMENT = "listening on "
+
+# How long an example takes is the machine's business, and never a failure.
+hypothesis.settings.register_profile("steady", deadline=None)
+hypothesis.settings.load_profile("steady")
 
 
 FOREIGN = ("OPENAI_", "ANTHROPIC_", "LOCALITY_", "HF_", "HTTP_", "HTTPS_", "http_proxy", "https_proxy")

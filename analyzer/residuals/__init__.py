@@ -15,6 +15,7 @@ class Evidence:
     """What is known about one request whose hit was predicted. Counts are tokens.
 
     `answer_ids`, `in_flight` and `namespace` say that such a thing covers the whole difference;
+    `client_gone` that only prompts of clients that left before an answer would have been hit there;
     `cached_before` that the server had served others before, and nothing sent since shares as much;
     `full_pool` that more was written by then than the pool holds, None that its size is not known;
     `slots` that the server keeps one prompt for each of its slots.
@@ -27,6 +28,7 @@ class Evidence:
     reported_prompt_tokens: int | None = None
     suspect: bool = False
     namespace: bool = False
+    client_gone: bool = False
     answer_ids: bool = False
     in_flight: bool = False
     full_pool: bool | None = False

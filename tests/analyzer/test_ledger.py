@@ -15,7 +15,7 @@ from analyzer.report import Report, Turn
 from analyzer.reports.json_report import as_object
 from analyzer.reports.text_report import REPORT as TEXT
 from store.db import Capture
-from store.records import RequestSeen, ResponseSeen, ServerFact
+from store.records import Chunk, RequestSeen, ResponseSeen, ServerFact
 
 SECOND = 1_000_000_000
 BEGAN = 1_700_000_000
@@ -45,14 +45,20 @@ class Session:
         *answers: Sequence[int],
         cached: int | None = None,
         at: float | None = None,
-        took: float | None = 0.5,
+        took: float | tuple[float, float] | None = 0.5,
         status: int = 200,
         stop_reason: str | None = None,
         wire: bool = True,
+        left: bool = False,
         **body: Any,
     ) -> None:
-        """One exchange of /v1/completions; without a `stop_reason`, every answer ended by its length."""
+        """One exchange of /v1/completions; without a `stop_reason`, every answer ended by its length.
+
+        With `left`, the client went before any of it came. `took` are the seconds to the last byte, and
+        to the end of the connection, if that came later.
+        """
         self.count += 1
+        came, took = took if isinstance(took, tuple) else (None, took)
         key, at = f"k{self.count}", float(self.count) if at is None else at
         sent = {"model": "m", "prompt": list(prompt), "n": len(answers) or 1, **body}
         usage: dict[str, Any] = {"prompt_tokens": len(prompt), "completion_tokens": sum(map(len, answers))}
@@ -79,13 +85,13 @@ class Session:
         self.capture.save_response(
             ResponseSeen(
                 key=key,
-                status=status,
-                headers=kind,
-                body=answer,
-                chunks=(),
+                status=None if left else status,
+                headers=() if left else kind,
+                body=b"" if left else answer,
+                chunks=() if came is None else (Chunk(byte_end=len(answer), at_ns=int(came * SECOND)),),
                 ttft_ns=None,
                 duration_ns=None if took is None else int(took * SECOND),
-                ended="complete",
+                ended="client_gone" if left else "complete",
                 error=None,
             )
         )
@@ -287,6 +293,20 @@ def test_an_answer_of_unknown_ids_explains_what_lies_within_it(session: Session)
     assert (third.predicted_cached_tokens, third.residual) == (8, "engine.unexplained")
 
 
+def test_a_prompt_whose_client_left_before_an_answer_may_never_have_been_computed(session: Session) -> None:
+    # Seen on vLLM 0.32: of clients that left within 0.3 s some had been in the model, and some had not.
+    session.ask(ids(5), [1], cached=0)
+    session.ask(ids(9), left=True)
+    session.ask(ids(13), [1], cached=4)
+    session.ask(ids(17), [1], cached=4)
+    turns = session.turns(pool_blocks=100)
+    assert [turn.predicted_cached_tokens for turn in turns] == [0, 4, 8, 12]
+    # What an answered request shares, as the last does with the third, is no such case.
+    assert [turn.residual for turn in turns] == [
+        *(None, "usage.unknown", "engine.client_gone", "engine.unexplained")
+    ]
+
+
 def test_where_no_count_is_reported_that_is_the_label(session: Session) -> None:
     session.ask(ids(9), [1])
     (turn,) = as_object(session.report())["turns"]
@@ -331,3 +351,10 @@ def test_an_error_in_any_later_step_loses_no_report(
     said = (*report.problems, *(turn.problem or "" for turn in report.turns))
     assert len(report.turns) == 1
     assert any("RuntimeError: boom" in sentence for sentence in said)
+
+
+def test_an_answer_is_over_when_its_last_byte_came_and_not_when_its_connection_ends(session: Session) -> None:
+    session.ask(ids(9), ids(8, 100), cached=0, at=1, took=(0.5, 3))
+    # A client that has read all of it may go on while the proxy still waits for the end.
+    session.ask([*ids(9), *ids(8, 100)], [1], cached=16, at=2)
+    assert [turn.predicted_cached_tokens for turn in session.turns()] == [0, 16]

@@ -31,6 +31,7 @@ SAME = Evidence(predicted=128, reported=128, block_size=32)
         ({"reported": 96, "speculation": True}, "engine.spec_drop"),
         ({"reported": 64, "speculation": True}, "engine.unexplained"),
         ({"reported": 0, "namespace": True}, "engine.namespace"),
+        ({"reported": 0, "client_gone": True, "answer_ids": True}, "engine.client_gone"),
         ({"reported": 160, "answer_ids": True}, "engine.answer_ids"),
         ({"reported": 0, "in_flight": True}, "engine.in_flight"),
         ({"reported": 160, "cached_before": True, "in_flight": True}, "engine.cached_before"),

@@ -127,7 +127,8 @@ def test_what_answers_do_not_tell_is_all_that_is_missed(folder: Path, small: str
     told = report(capture)
     missed = differing(told["turns"])
     # A client that left does not say how far its answer came, and so how much was evicted for it.
-    assert {label for _, _, label in missed.values()} <= {"engine.answer_ids", "engine.evicted"}
+    known = {"engine.answer_ids", "engine.client_gone", "engine.evicted"}
+    assert {label for _, _, label in missed.values()} <= known
     assert len(missed) <= 0.03 * len(reported(told["turns"]))
     assert told["server"]["metrics"]["queries"] == told["server"]["metrics"]["captured_queries"]
 
