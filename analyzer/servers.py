@@ -21,7 +21,7 @@ from analyzer.tokens import Tokenizer
 from store.engine import CaptureError
 from store.records import ServerFact
 
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'\b(\w+)="((?:[^"\\]|\\.)*)"')
 _GAUGE = re.compile(r"sglang:(page_size|num_pages)(?:\{.*\})? (\d+)(?:\.0)?\s*")
 
 
