@@ -1,3 +1,5 @@
+"""Which KV groups vLLM makes of a model, from its config.json, its cache's labels and its start line."""
+
 from __future__ import annotations
 
 from itertools import groupby
