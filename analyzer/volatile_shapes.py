@@ -29,7 +29,7 @@ _GIT = re.compile(
     r"^\s*(?:[MADRCUT?!][MADRCUT?!]?|modified:|new file:|deleted:|renamed:|copied:|untracked)\s+\S"
     r"|\bbranch\b|\bHEAD\b|\bcommits?\b|working tree|nothing to commit"
     r"|^\s*\(?(?:clean|dirty|none|empty)\)?\s*$"
-    r"|^\s*\*?\s*[0-9a-f]{7,40}\s|\b(?:un)?staged\b|\buntracked\b|\bstash",
+    r"|^\s*(?:\*\s*)?[0-9a-f]{7,40}\s|\b(?:un)?staged\b|\buntracked\b|\bstash",
     re.IGNORECASE,
 )
 _PATH = re.compile(

@@ -26,6 +26,11 @@ def test_an_id_in_a_megabyte_without_a_space_is_found() -> None:
     assert nonces(before, after, 1_000_000, 1_000_000) == (0, 1_000_002, 0, 1_000_002)
 
 
+def test_an_id_behind_a_hundred_thousand_spaces_is_found() -> None:
+    before, after = (" " * 100_000 + made for made in ("a1b2c3d4", "9f8e7d6c"))
+    assert nonces(before, after, 100_000, 100_000) == (100_000, 100_008, 100_000, 100_008)
+
+
 def test_a_model_that_opens_thoughts_without_end_is_read() -> None:
     opened = "<think>" * 20_000
     assert without_thoughts(f"<think>a</think>b{opened}") == f"b{opened}"
