@@ -131,15 +131,6 @@ def hit_tokens(common_tokens: int, prompt_tokens: int, block_size: int) -> int:
     return max(0, min(common_tokens, prompt_tokens - 1)) // block_size * block_size
 
 
-def cached_tokens_after(prompt_tokens: int, generated_tokens: int, block_size: int) -> int:
-    """The tokens that a finished request leaves in the cache, in whole blocks.
-
-    `generated_tokens` counts the stop token. The token sampled last was never computed, so that it has
-    no KV (`v1/core/sched/async_scheduler.py:75`). A request that generated nothing leaves its prompt.
-    """
-    return (prompt_tokens + max(0, generated_tokens - 1)) // block_size * block_size
-
-
 def invalidated_blocks(parent_tokens: int, common_tokens: int, block_size: int) -> int:
     """How many of the parent's full blocks a child that leaves it after `common_tokens` cannot use."""
     return full_blocks(parent_tokens, block_size) - full_blocks(common_tokens, block_size)

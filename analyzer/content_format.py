@@ -7,7 +7,7 @@ not run. Where that rule stumbles over a construct it does not expect, its answe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 import jinja2
 from jinja2 import nodes
@@ -31,7 +31,7 @@ class _UnexpectedError(Exception):
     """A construct the server's rule does not expect, such as a loop over messages with two names."""
 
 
-@cache
+@lru_cache(maxsize=64)  # a request may bring a template of its own
 def content_format_of(template: str) -> ContentFormat:
     """`openai` where the template loops over a message's content, else `string`."""
     environment = jinja2.Environment(

@@ -27,7 +27,7 @@ _SEEN_AT_ONCE = ("server.truncated", "render.suspect", "engine.block_granularity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What holds for the whole capture."""
+    """What holds for the whole capture; `speculation` says that a drafter takes the last block of a hit."""
 
     server: Server
     speculation: bool = False
@@ -160,7 +160,8 @@ class _Case:
             reported=turn.reported_cached_tokens,
             block_size=self._about.server.block_size,
             suspect="mismatch" in (turn.rendering, turn.conversation_rendering),
-            speculation=self._about.speculation,
+            # Where the layout has the drafter's groups, the block is off the prediction already.
+            speculation=self._about.speculation and not _takes_drops_off(self._about.server),
             slots=self._about.server.slots is not None,
             prompt_tokens=turn.prompt_tokens,
             reported_prompt_tokens=turn.reported_prompt_tokens,
@@ -214,6 +215,10 @@ class _Case:
         ids, size = self._prediction.requests[at].token_ids, self._about.server.block_size
         own = (other for other in self._earlier(at) if self._turns[other.key].model == turn.model)
         return max((common_prefix(o.token_ids, ids) for o in own), default=0) // size * size <= reported
+
+
+def _takes_drops_off(server: Server) -> bool:
+    return server.layout is not None and any(group.drops_last_block for group in server.layout.groups)
 
 
 def _answers(request: CacheRequest) -> list[tuple[int, ...]]:

@@ -24,10 +24,10 @@ def first_run(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> tuple[int
     if len(ours) > 1 and _goes_on(ours[1:], theirs[1:]):
         return 1, 1, True
     for size in range(1, len(ours)):
-        if _goes_on(ours[size:], theirs):
+        if ours[size] == theirs[0] and _goes_on(ours[size:], theirs):
             return size, 0, True
     for size in range(1, len(theirs)):
-        if theirs[size : size + len(ours)] == ours:
+        if theirs[size] == ours[0] and theirs[size : size + len(ours)] == ours:
             return 0, size, True
     return _by_matching(ours, theirs)
 

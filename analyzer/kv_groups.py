@@ -13,9 +13,6 @@ from analyzer.kv_layout import DEFAULT_BATCH_TOKENS, KVGroup, KVLayout
 from analyzer.model_layers import FULL, MAMBA, LayerKind, layers_of
 from analyzer.settings import UNTOLD, ServerSettings
 
-EAGLE_METHODS = ("eagle", "eagle3", "mtp", "dflash", "dspark")
-"""Drafters that read the target's hidden states (config/speculative.py:1944)."""
-
 CPU_BLOCK_SIZE = 128
 """A server on the CPU sets its block size to this where no `--block-size` is given (platforms/cpu.py:293)."""
 
@@ -28,18 +25,18 @@ def read_layout(
     `labels` are those of `vllm:cache_config_info`. `block_size` is what the groups have, in tokens.
     """
     layers, assumed = _layers(config, labels, settings)
-    drops, drafts = _drafter(settings)
+    drafts = (settings.speculative_config or {}).get("num_speculative_tokens")
     if settings.disable_hybrid_kv_cache_manager and any(layer.kind == "full" for layer in layers):
         # Windows are still computed, but everything is kept (kv_cache_utils.py:1799).
         layers = [FULL if layer.kind == "sliding" else layer for layer in layers]
-    groups = _groups(layers, block_size, _method(settings) if drops else None)
+    groups = _groups(layers, block_size, settings.drafter if settings.drops_last_block else None)
     layout = KVLayout(
         groups=groups,
         caching=_caching(labels, settings),
         retention_interval=_retention(labels, settings),
         batch_tokens=_batch_tokens(settings),
         steps_ahead=int(bool(settings.async_scheduling)),
-        speculative_tokens=drafts if any(layer.kind == "mamba" for layer in layers) else 0,
+        speculative_tokens=drafts if isinstance(drafts, int) and MAMBA in layers else 0,
         mamba_align=(settings.mamba_cache_mode or labels.get("mamba_cache_mode")) != "all",
         cut_tokens=CPU_BLOCK_SIZE if _on_the_cpu(labels, settings) else None,
     )
@@ -51,7 +48,10 @@ def _layers(
 ) -> tuple[list[LayerKind], list[str]]:
     """Each layer's kind. Without a config.json the labels still tell a model of windows or states alone."""
     if config is not None:
-        layers, unsure = layers_of(config)
+        try:
+            layers, unsure = layers_of(config)
+        except (TypeError, ValueError, ArithmeticError):
+            layers, unsure = [], "a value that is none for its key"
         if layers and unsure is None:
             return layers, []
         missing = f"{unsure or 'no layer'} in the model's config.json"
@@ -61,7 +61,7 @@ def _layers(
     mode = settings.mamba_cache_mode or labels.get("mamba_cache_mode", "none")
     if layers:
         taken = "blocks of one size for all of them"
-    elif window.isdigit() and int(window) > 0:
+    elif window.isdecimal() and int(window) > 0:
         layers, taken = [LayerKind(kind="sliding", window=int(window))], f"a window of {window} in all layers"
     elif mode not in ("none", "None"):
         layers, taken = [MAMBA, FULL], "one group of state layers and one of full attention"
@@ -87,24 +87,6 @@ def _groups(layers: Sequence[LayerKind], block_size: int, drafter: str | None) -
     return tuple(groups)
 
 
-def _method(settings: ServerSettings) -> str | None:
-    config = settings.speculative_config or {}
-    method = config.get("method")
-    if method is None and "eagle3" in str(config.get("model", "")).lower():
-        return "eagle3"
-    if method is None and "eagle" in str(config.get("model", "")).lower():
-        return "eagle"
-    return "mtp" if isinstance(method, str) and method.endswith("mtp") else method
-
-
-def _drafter(settings: ServerSettings) -> tuple[bool, int]:
-    """Whether hits lose their last block, and how many tokens are drafted a step."""
-    config = settings.speculative_config or {}
-    drops = _method(settings) in EAGLE_METHODS and not config.get("disable_eagle_block_drop")
-    drafts = config.get("num_speculative_tokens")
-    return drops, drafts if isinstance(drafts, int) else 0
-
-
 def _caching(labels: Mapping[str, str], settings: ServerSettings) -> bool:
     said = labels.get("enable_prefix_caching")
     return said == "True" if said in ("True", "False") else settings.enable_prefix_caching is not False
@@ -114,7 +96,7 @@ def _retention(labels: Mapping[str, str], settings: ServerSettings) -> int | Non
     said = labels.get("prefix_cache_retention_interval")
     if said is None:
         return settings.prefix_cache_retention_interval
-    return int(said) if said.isdigit() else None
+    return int(said) if said.isdecimal() else None
 
 
 def _batch_tokens(settings: ServerSettings) -> int:

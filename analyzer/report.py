@@ -111,8 +111,10 @@ class Server:
 
     `engine` names the kind of server whose rules predict, `engine_title` as its makers write it, and
     `engine_exact` says whether the tests hold these rules against a running one. `slots` are the prompts a
-    server without a pool of blocks keeps. `assumed` is what was not told and what was taken instead, and what
-    the rules leave out.
+    server without a pool of blocks keeps. `tokenizer` is the folder that prompts were tokenized with, and
+    `tokenizer_backend` the library. `assumed` is what was not told and what was taken instead, and what the
+    rules leave out. `metrics` are None where nobody looked at the server's counters, `layout` where its kind
+    has no groups of layers.
     """
 
     engine: str

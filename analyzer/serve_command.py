@@ -20,9 +20,9 @@ _SHORT = {"-sc": "speculative_config", "-tp": "tensor_parallel_size", "-pp": "pi
 # Flags without a value that are often seen: what follows one of them may be the model.
 _OTHER_SWITCHES = frozenset(
     "enforce_eager trust_remote_code enable_auto_tool_choice enable_expert_parallel language_model_only"  # noqa: SIM905
-    " enable_chunked_prefill async_scheduling enable_prompt_tokens_details enable_sleep_mode"
+    " enable_lora enable_prompt_tokens_details enable_sleep_mode"
     " enable_log_requests disable_log_stats enable_force_include_usage enable_scale_out"
-    " enable_tokenizer_info_endpoint disable_hybrid_kv_cache_manager".split()
+    " enable_tokenizer_info_endpoint".split()
 )
 
 

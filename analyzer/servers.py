@@ -21,7 +21,7 @@ from analyzer.tokens import Tokenizer
 from store.engine import CaptureError
 from store.records import ServerFact
 
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'\b(\w+)="((?:[^"\\]|\\.)*)"')
 _GAUGE = re.compile(r"sglang:(page_size|num_pages)(?:\{.*\})? (\d+)(?:\.0)?\s*")
 
 
@@ -130,7 +130,7 @@ def _string(holder: dict[str, Any], key: str) -> str | None:
 
 def _whole(value: Any) -> int | None:
     """A positive whole number; labels are text, and an unset one is the word None."""
-    if isinstance(value, str) and value.isdigit():
+    if isinstance(value, str) and value.isdecimal():
         value = int(value)
     return value if isinstance(value, int) and value > 0 else None
 

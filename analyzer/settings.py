@@ -17,6 +17,9 @@ from analyzer.serve_command import CommandLine, Flag, read_flags, write_flags
 
 type FormatOption = Literal["auto", "string", "openai"]
 
+_READ_HIDDEN_STATES = ("eagle", "eagle3", "mtp", "dflash", "dspark")
+"""Drafters that read the target's hidden states (config/speculative.py:1944)."""
+
 FACT_PATH = "serve-command"
 """The path under which a capture keeps the start line among what is known of the server."""
 
@@ -52,16 +55,26 @@ class ServerSettings:
     enable_chunked_prefill: bool | None = None
     async_scheduling: bool | None = None
     speculative_config: Mapping[str, Any] | None = None
-    enable_lora: bool = False
     lora_modules: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
 
     @property
+    def drafter(self) -> str | None:
+        """The method of speculative decoding; where only a model is said, EAGLE's if that is its name."""
+        config = self.speculative_config or {}
+        method, model = config.get("method"), str(config.get("model", "")).lower()
+        if method is None:
+            return next((name for name in ("eagle3", "eagle") if name in model), None)
+        if not isinstance(method, str):
+            return None
+        return "mtp" if method.endswith("mtp") else method
+
+    @property
     def drops_last_block(self) -> bool:
         """Whether speculative decoding gives up a hit's last block (config/speculative.py:1944-1952)."""
-        method = str((self.speculative_config or {}).get("method", "")).lower()
-        return method.startswith(("eagle", "mtp", "dflash", "dspark")) or method.endswith("_mtp")
+        config = self.speculative_config or {}
+        return self.drafter in _READ_HIDDEN_STATES and not config.get("disable_eagle_block_drop")
 
 
 UNTOLD = ServerSettings()
@@ -225,7 +238,6 @@ _SWITCHES = (
     "exclude_tools_when_tool_choice_none",
     "trust_request_chat_template",
     "enable_prefix_caching",
-    "enable_lora",
     "disable_hybrid_kv_cache_manager",
     "enable_chunked_prefill",
     "async_scheduling",

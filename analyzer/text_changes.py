@@ -15,6 +15,9 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _MOST_WORDS = 400
 """Lines longer than this are not compared word by word, only cut to where they differ."""
 
+_MOST_PAIRS = 400_000
+"""Pairs of words that two texts are compared by; lines behind them are only cut to where they differ."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextChange:
@@ -69,12 +72,16 @@ def line_around(text: str, start: int, end: int) -> str:
 def _changes(before: str, after: str) -> Iterator[TextChange]:
     rows_before, rows_after = before.splitlines(keepends=True), after.splitlines(keepends=True)
     starts_before, starts_after = _starts(rows_before), _starts(rows_after)
-    for tag, i1, i2, j1, j2 in _opcodes(rows_before, rows_after):
+    left = _MOST_PAIRS
+    for tag, i1, i2, j1, j2 in _opcodes(rows_before, rows_after, _MOST_WORDS):
         if tag == "equal":
             continue
         if i2 - i1 == j2 - j1:
             for i, j in zip(range(i1, i2), range(j1, j2), strict=True):
-                yield from _in_line(rows_before[i], rows_after[j], starts_before[i], starts_after[j])
+                words = _WORD.findall(rows_before[i]), _WORD.findall(rows_after[j])
+                most = _MOST_WORDS if left > 0 else 0
+                left -= min(len(words[0]), most) * min(len(words[1]), most)
+                yield from _in_line(*words, starts_before[i], starts_after[j], most)
         else:
             yield TextChange(
                 before_start=starts_before[i1],
@@ -84,10 +91,12 @@ def _changes(before: str, after: str) -> Iterator[TextChange]:
             )
 
 
-def _in_line(before: str, after: str, at_before: int, at_after: int) -> Iterator[TextChange]:
-    words_before, words_after = _WORD.findall(before), _WORD.findall(after)
-    starts_before, starts_after = _starts(words_before), _starts(words_after)
-    for tag, i1, i2, j1, j2 in _opcodes(words_before, words_after):
+def _in_line(
+    before: list[str], after: list[str], at_before: int, at_after: int, most: int
+) -> Iterator[TextChange]:
+    """The differences of two lines, given as words, that begin at these places of their texts."""
+    starts_before, starts_after = _starts(before), _starts(after)
+    for tag, i1, i2, j1, j2 in _opcodes(before, after, most):
         if tag != "equal":
             yield TextChange(
                 before_start=at_before + starts_before[i1],
@@ -97,14 +106,17 @@ def _in_line(before: str, after: str, at_before: int, at_after: int) -> Iterator
             )
 
 
-def _opcodes(before: list[str], after: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """SequenceMatcher's, with what is equal at both ends cut off first: it takes quadratic time."""
+def _opcodes(before: list[str], after: list[str], most: int) -> Iterator[tuple[str, int, int, int, int]]:
+    """SequenceMatcher's, with what is equal at both ends cut off first: it takes quadratic time.
+
+    More than `most` of them between these ends are one difference.
+    """
     head = _shared(before, after)
     tail = min(_shared(before[::-1], after[::-1]), min(len(before), len(after)) - head)
     middle = before[head : len(before) - tail], after[head : len(after) - tail]
     if not middle[0] and not middle[1]:
         return
-    if max(map(len, middle)) > _MOST_WORDS:
+    if max(map(len, middle)) > most:
         yield "replace", head, head + len(middle[0]), head, head + len(middle[1])
         return
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, *middle, autojunk=False).get_opcodes():

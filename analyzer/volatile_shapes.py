@@ -13,7 +13,7 @@ from collections.abc import Sequence
 # A UUID, and what Python's tempfile makes.
 _MADE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|\btmp[a-z0-9_]{8}\b", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
-_ID_CHARS = re.compile(r"[0-9A-Za-z_+/.~-]")
+_ID_RUN = re.compile(r"[0-9A-Za-z_+/.~-]*")
 _ID_WORDS = re.compile(
     r"(?:\bids?|id|nonce|hash|token|cch|key|seed|salt|digest|etag|trace|span|session|request|uuid|guid"
     r"|checksum|fingerprint|build|rev)\W{0,4}$",
@@ -29,7 +29,7 @@ _GIT = re.compile(
     r"^\s*(?:[MADRCUT?!][MADRCUT?!]?|modified:|new file:|deleted:|renamed:|copied:|untracked)\s+\S"
     r"|\bbranch\b|\bHEAD\b|\bcommits?\b|working tree|nothing to commit"
     r"|^\s*\(?(?:clean|dirty|none|empty)\)?\s*$"
-    r"|^\s*\*?\s*[0-9a-f]{7,40}\s|\b(?:un)?staged\b|\buntracked\b|\bstash",
+    r"|^\s*(?:\*\s*)?[0-9a-f]{7,40}\s|\b(?:un)?staged\b|\buntracked\b|\bstash",
     re.IGNORECASE,
 )
 _PATH = re.compile(
@@ -67,17 +67,18 @@ def nonces(before: str, after: str, start_before: int, start_after: int) -> tupl
 
 def _word(text: str, at: int) -> tuple[int, int]:
     """The run of characters, such as ids are made of, around a place; a closing `==` belongs to it."""
-    start = end = at
-    while start and _ID_CHARS.match(text[start - 1]):
-        start -= 1
-    while end < len(text) and _ID_CHARS.match(text[end]):
-        end += 1
+    start, end = at - _run(text[:at][::-1]), at + _run(text[at:])
     while end > start and text[end - 1] == ".":
         end -= 1
     padded = end
     while padded < len(text) and padded < end + 2 and text[padded] == "=":
         padded += 1
     return start, padded if not text[padded : padded + 1].isalnum() else end
+
+
+def _run(text: str) -> int:
+    found = _ID_RUN.match(text)
+    return found.end() if found else 0
 
 
 def _alike(one: str, two: str, context: str) -> bool:

@@ -21,6 +21,10 @@ LOOK_SECONDS = 30.0
 """Between looks at the counters of one that is up, as long as there is traffic."""
 
 
+PAUSE_SECONDS = 1.0
+"""At least between two looks: exchanges may break off many times a second, and each look is kept."""
+
+
 class Watch:
     """Keeps what one upstream says of itself, over the life of a proxy."""
 
@@ -59,6 +63,7 @@ class Watch:
             self._trouble.clear()
             if self._looked_at < self._ended:
                 await self._look()
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def conclude(self) -> None:
         """The counters after the last exchange."""

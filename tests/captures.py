@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from store.db import Capture
-from store.records import Chunk, RequestSeen, ResponseSeen, ServerFact
+from store.records import Body, Chunk, Exchange, RequestSeen, ResponseSeen, ServerFact
 
 START_NS = 1_700_000_000_000_000_000
 MODELS = {"data": [{"id": "tiny", "root": "/nowhere", "owned_by": "vllm", "max_model_len": 65536}]}
@@ -102,3 +102,24 @@ def tokenizer_with(folder: Path, tokenizer: Path, template: str) -> Path:
     (folder / "tokenizer.json").symlink_to(tokenizer / "tokenizer.json")
     (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
     return folder
+
+
+def exchange_of(path: str, content: bytes) -> Exchange:
+    """A request as a capture gives it; its answer is 200 and an empty body."""
+    return Exchange(
+        id=1,
+        started_at_ns=0,
+        method="POST",
+        path=path,
+        query="",
+        request_headers=(),
+        request=Body(content=content, wire_length=len(content)),
+        status=200,
+        response_headers=(),
+        response=Body(),
+        chunks=(),
+        ttft_ns=None,
+        duration_ns=None,
+        ended="complete",
+        error=None,
+    )

@@ -21,7 +21,7 @@ _SUMMARY = re.compile(
 _OMITTED = re.compile(
     r"omitted|truncated|left out|removed|dropped|trimmed|cut off|no longer shown", re.IGNORECASE
 )
-_TAGGED = re.compile(r"\s*(?:<[\w-]+[^>]*>|\[[^\]]+\]|#+ |\*\*)")
+_TAGGED = re.compile(r"\s*(?:<[\w-]++[^>]*>|\[[^\]]+\]|#+ |\*\*)")
 _SYSTEM = ("system", "developer", "prompt")
 LONG = 240
 """A message of fewer characters is no summary unless it says that it is one."""

@@ -16,6 +16,7 @@ from analyzer.gaps import Gap, aligned, gap_of, given_back
 from analyzer.pieces import Piece
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_END = re.compile(r"</think(?:ing)?>")
 _ASKED = user("How many files?")
 
 
@@ -61,8 +62,15 @@ def _cut_out(change: Change, gap: Gap) -> Found | None:
 
 
 def _lacks_thoughts(one: Piece, other: Piece) -> bool:
-    without = _THOUGHTS.sub("", one.text)
+    without = without_thoughts(one.text)
     return one.role == "assistant" and without != one.text and without.split() == other.text.split()
+
+
+def without_thoughts(text: str) -> str:
+    """An answer's text without the reasoning that stands in it, in its tags."""
+    # Up to the last end alone: a text of openings without end would be looked through from each of them.
+    end = max((found.end() for found in _END.finditer(text)), default=0)
+    return _THOUGHTS.sub("", text[:end]) + text[end:]
 
 
 def _dropped(gap: Gap) -> Iterator[Piece]:

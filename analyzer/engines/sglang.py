@@ -89,14 +89,14 @@ class RadixCache:
         prompt = request.token_ids
         # The last token is always computed, and prompt logprobs need them all (Req._compute_max_prefix_len).
         limit = 0 if request.skip_reading else self._whole_pages(len(prompt) - 1)
-        node, hit = self._match(request.namespace, prompt[:limit])
+        node, hit = self._match(request.namespace, prompt[:limit], self._root, 0)
         self._use(node, 1)
         # A prompt asks for a page more than it may need (alloc_paged_token_slots_extend).
         asked = len(prompt) - hit + (self._page if self._page > 1 else 0)
         if not self._make_room(self._paged(len(prompt)) - hit, asked):
             self._use(node, -1)
             return None
-        end = self._insert(request.namespace, prompt[: self._whole_pages(len(prompt))])
+        end = self._insert(request.namespace, prompt[: self._whole_pages(len(prompt))], node, hit)
         self._use(end, 1)
         self._use(node, -1)
         held = self._paged(len(prompt)) - self._whole_pages(len(prompt))
@@ -114,7 +114,9 @@ class RadixCache:
         # Tokens that nobody knows matter for their room only.
         if self._make_room(room) and not (self._capacity is None and isinstance(generated, int)):
             content = np.concatenate([prompt, self._unknown.fill(generated)[:-1]])
-            self._insert(request.namespace, content[: self._whole_pages(len(content))])
+            self._touch(running.end)
+            whole = content[: self._whole_pages(len(content))]
+            self._insert(request.namespace, whole, running.end, self._whole_pages(len(prompt)))
         self._beside -= running.held
         self._use(running.end, -1)
 
@@ -131,9 +133,14 @@ class RadixCache:
     def _branch(self, node: _Node, namespace: Namespace, token_ids: TokenIds) -> _Branch:
         return namespace if node is self._root else None, token_ids[: self._page].tobytes()
 
-    def _match(self, namespace: Namespace, token_ids: TokenIds) -> tuple[_Node, int]:
-        """The node where the longest known prefix ends, split there if need be, and its length."""
-        node, matched, now = self._root, 0, self._tick()
+    def _match(
+        self, namespace: Namespace, token_ids: TokenIds, node: _Node, matched: int
+    ) -> tuple[_Node, int]:
+        """The node where the longest known prefix ends, split there if need be, and its length.
+
+        It is looked for below `node`, at which `matched` tokens end.
+        """
+        now = self._tick()
         while matched < len(token_ids):
             rest = token_ids[matched:]
             child = node.children.get(self._branch(node, namespace, rest))
@@ -158,8 +165,8 @@ class RadixCache:
         upper.children[child.branch] = child
         return upper
 
-    def _insert(self, namespace: Namespace, token_ids: TokenIds) -> _Node:
-        node, matched = self._match(namespace, token_ids)
+    def _insert(self, namespace: Namespace, token_ids: TokenIds, node: _Node, matched: int) -> _Node:
+        node, matched = self._match(namespace, token_ids, node, matched)
         rest = token_ids[matched:]
         if len(rest):
             branch = self._branch(node, namespace, rest)
@@ -168,6 +175,14 @@ class RadixCache:
             self._in_tree += len(rest)
             return leaf
         return node
+
+    def _touch(self, node: _Node) -> None:
+        """The whole path to a node was used just now."""
+        now = self._tick()
+        step: _Node | None = node
+        while step is not None:
+            step.used = now
+            step = step.parent
 
     def _use(self, node: _Node, users: int) -> None:
         """Lock or unlock the whole path to a node (inc_lock_ref, dec_lock_ref)."""

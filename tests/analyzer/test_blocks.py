@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from analyzer.blocks import (
     BlockTable,
     Namespace,
-    cached_tokens_after,
     common_prefix,
     full_blocks,
     hit_tokens,
@@ -93,13 +92,6 @@ def test_a_hit_is_whole_blocks_and_leaves_one_token_to_compute(
     common: int, prompt: int, expected: int
 ) -> None:
     assert hit_tokens(common, prompt, 32) == expected
-
-
-@pytest.mark.parametrize(
-    ("prompt", "generated", "expected"), [(60, 4, 32), (60, 5, 64), (64, 1, 64), (64, 0, 64), (30, 2, 0)]
-)
-def test_the_token_sampled_last_is_not_cached(prompt: int, generated: int, expected: int) -> None:
-    assert cached_tokens_after(prompt, generated, 32) == expected
 
 
 def test_a_divergence_invalidates_the_block_it_lies_in_and_all_behind_it() -> None:

@@ -23,7 +23,7 @@ from analyzer.rendering import render, render_text
 from analyzer.settings import parse_settings
 from analyzer.sourced import spans_of
 from analyzer.tokens import Tokenizer
-from store.records import Body, Exchange
+from tests.captures import exchange_of
 
 TEMPLATE = (
     "{% for tool in tools or [] %}{{ tool.function | tojson }}\n{% endfor %}"
@@ -191,29 +191,9 @@ def test_a_number_inside_an_input_knows_its_field() -> None:
 def test_every_sample_session_is_read(name: str) -> None:
     path = {"chat": "/v1/chat/completions", **PATHS}[name]
     content = (Path(__file__).parents[2] / "samples" / "sessions" / f"{name}.json").read_bytes()
-    request = read_request(exchange(path, content))
+    request = read_request(exchange_of(path, content))
     assert (request.dialect, request.problem) == (name, None)
     assert request.conversations
-
-
-def exchange(path: str, content: bytes) -> Exchange:
-    return Exchange(
-        id=1,
-        started_at_ns=0,
-        method="POST",
-        path=path,
-        query="",
-        request_headers=(),
-        request=Body(content=content, wire_length=len(content)),
-        status=200,
-        response_headers=(),
-        response=Body(),
-        chunks=(),
-        ttft_ns=None,
-        duration_ns=None,
-        ended="complete",
-        error=None,
-    )
 
 
 def test_of_several_answers_each_prompt_takes_its_own_ids(tokenizer: Tokenizer) -> None:

@@ -1,3 +1,5 @@
+"""Hits of models whose layers remember different things, against golden ones of vLLM's own classes."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Which KV groups vLLM makes of a model, from its config.json, its cache's labels and its start line."""
+
 from __future__ import annotations
 
 from itertools import groupby
@@ -116,6 +118,20 @@ def test_windows_are_kept_whole_where_the_hybrid_manager_is_disabled() -> None:
     assert layout({**GEMMA3, "num_hidden_layers": 6}, disabled).only_full_attention
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"model_type": "gemma3n_text", "num_kv_shared_layers": "many"},
+        {"attn_layer_period": 0},
+        {"model_type": "cohere2", "sliding_window_pattern": [6]},
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_an_assumption_and_no_error(broken: dict[str, Any]) -> None:
+    made, assumed = read_layout({"num_hidden_layers": 4, **broken}, {}, UNTOLD, 16)
+    assert made.only_full_attention
+    assert "config.json" in assumed[0]
+
+
 def test_the_groups_that_a_drafter_reads_from_drop_their_last_block() -> None:
     # v1/core/kv_cache_utils.py:2029, config/speculative.py:1944
     hybrid = {"model_type": "qwen3_next", "num_hidden_layers": 48}
@@ -125,6 +141,10 @@ def test_the_groups_that_a_drafter_reads_from_drop_their_last_block() -> None:
     assert made.speculative_tokens == 2
     eagle = parse_settings("vllm serve m --spec-method eagle3 --spec-model d --spec-tokens 3")
     assert all(group.drops_last_block for group in layout({"num_hidden_layers": 4}, eagle).groups)
+    kept = parse_settings(
+        """vllm serve m -sc '{"method": "eagle3", "model": "d", "disable_eagle_block_drop": true}'"""
+    )
+    assert not layout({"num_hidden_layers": 4}, kept).groups[0].drops_last_block
     for method in ("ngram", "draft_model"):
         other = parse_settings(f"vllm serve m --spec-method {method} --spec-tokens 3")
         assert not layout({"num_hidden_layers": 4}, other).groups[0].drops_last_block

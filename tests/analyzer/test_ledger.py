@@ -331,6 +331,15 @@ def test_an_error_in_the_prediction_loses_no_report(
     assert report.problems == ("cache hits are not predicted: RuntimeError: boom",)
 
 
+def test_a_block_that_the_prediction_has_given_up_already_explains_no_other_one(session: Session) -> None:
+    line = "vllm serve m --spec-method eagle3 --spec-model d --spec-tokens 3"
+    session.ask(range(20))
+    session.ask(range(21), cached=12)
+    last = session.turns(serve_command=line)[-1]
+    # Five whole blocks are there, and the drafter gives up the last; one more is missing.
+    assert (last.predicted_cached_tokens, last.residual) == (16, "engine.evicted")
+
+
 @pytest.mark.parametrize("step", ["calibrate", "reconcile", "with_residuals", "make_turn"])
 def test_an_error_in_any_later_step_loses_no_report(
     session: Session, monkeypatch: pytest.MonkeyPatch, step: str

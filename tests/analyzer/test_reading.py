@@ -8,30 +8,15 @@ from typing import Any
 import pytest
 
 from analyzer.reading import read_request
-from store.records import Body, Exchange
+from store.records import Exchange
+from tests.captures import exchange_of
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 MESSAGES, RESPONSES = "/v1/messages", "/v1/responses"
 
 
 def exchange(path: str, body: dict[str, Any]) -> Exchange:
-    return Exchange(
-        id=1,
-        started_at_ns=0,
-        method="POST",
-        path=path,
-        query="",
-        request_headers=(),
-        request=Body(content=json.dumps({"model": "m", **body}).encode()),
-        status=200,
-        response_headers=(),
-        response=Body(),
-        chunks=(),
-        ttft_ns=None,
-        duration_ns=None,
-        ended="complete",
-        error=None,
-    )
+    return exchange_of(path, json.dumps({"model": "m", **body}).encode())
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,8 @@ def test_flags_are_read_in_every_spelling_vllm_takes() -> None:
     assert found.prefix_cache_retention_interval == 64
     assert found.default_chat_template_kwargs == {"enable_thinking": False}
     assert found.speculative_config == {"method": "mtp", "num_speculative_tokens": 2}
-    assert found.enable_lora
     assert found.lora_modules == ("x", "y")
-    assert found.ignored == ("port",)
+    assert found.ignored == ("enable_lora", "port")
 
 
 @pytest.mark.parametrize(

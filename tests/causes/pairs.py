@@ -24,7 +24,7 @@ from analyzer.rendering import render
 from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.tokens import Tokenizer
 from samples.tokenizer import TEMPLATE, make_tokenizer_folder, package_folder
-from store.records import Body, Exchange
+from tests.captures import exchange_of
 from tests.tokenizers import folder_of, reason_missing
 
 PATHS = {
@@ -94,7 +94,7 @@ def _ids(asked: Job) -> TokenIds:
 def job(
     dialect: str, body: Mapping[str, Any], clock: datetime, tokenizer: Tokenizer, settings: ServerSettings
 ) -> Job:
-    sent = exchange(PATHS[dialect], json.dumps(body).encode())
+    sent = exchange_of(PATHS[dialect], json.dumps(body).encode())
     request = read_request(sent, sourced=True)
     assert request.problem is None, request.problem
     return Job(
@@ -104,24 +104,4 @@ def job(
         tokenizer=tokenizer,
         sourced=True,
         settings=settings,
-    )
-
-
-def exchange(path: str, content: bytes) -> Exchange:
-    return Exchange(
-        id=1,
-        started_at_ns=0,
-        method="POST",
-        path=path,
-        query="",
-        request_headers=(),
-        request=Body(content=content, wire_length=len(content)),
-        status=200,
-        response_headers=(),
-        response=Body(),
-        chunks=(),
-        ttft_ns=None,
-        duration_ns=None,
-        ended="complete",
-        error=None,
     )

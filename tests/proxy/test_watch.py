@@ -144,6 +144,16 @@ def test_a_look_that_the_end_cuts_short_is_taken_again(
     assert watched(upstream.url, cut_short).paths == [*PROBE_PATHS, "/metrics"]
 
 
+def test_many_exchanges_that_break_off_are_one_reason_to_look(upstream: Upstream) -> None:
+    async def broken(made: Watch, kept: Kept) -> None:
+        for _ in range(20):
+            made.passed(broken=True)
+            await asyncio.sleep(0.02)
+
+    looks = watched(upstream.url, broken).paths[len(PROBE_PATHS) :]
+    assert 1 < len(looks) < 6
+
+
 def test_an_upstream_that_speaks_no_http_is_one_that_does_not_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
