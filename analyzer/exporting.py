@@ -76,9 +76,7 @@ def trace_of(analysis: Analysis, profile: ServerProfile, adapters: frozenset[str
                 parent_session=headers.get(_PARENT_SESSION),
             )
         )
-    return Trace(
-        rows=tuple(rows), engine=analysis.report.server.engine, version=analysis.report.server.version
-    )
+    return Trace(rows=tuple(rows), engine=analysis.report.server.engine)
 
 
 class _ModelNames:

@@ -95,6 +95,16 @@ def test_a_later_turn_begins_with_the_numbers_of_the_one_before(
         assert not set(before[shared:]) & set(after[shared:])
 
 
+def test_prompts_with_another_cache_salt_share_no_block(sample_tokenizer: Path, tmp_path: Path) -> None:
+    (sent,) = session(1)
+    salted = [Sent(body={**sent.body, "cache_salt": salt}, usage=sent.usage) for salt in ("a", "b", "a")]
+    made = write_capture(tmp_path / "c.sqlite", salted)
+    lines = export(made, "bailian", sample_tokenizer, tmp_path / "b").splitlines()
+    one, other, again = (json.loads(line)["hash_ids"] for line in lines)
+    assert one == again
+    assert not set(one) & set(other)
+
+
 def test_only_the_servers_own_name_of_a_model_is_shown(sample_tokenizer: Path, tmp_path: Path) -> None:
     sent = [*session(1), *session(1, model="my-secret-name"), *session(1, model="another")]
     made = write_capture(tmp_path / "c.sqlite", sent)
