@@ -59,6 +59,7 @@ def trace_of(analysis: Analysis, profile: ServerProfile, adapters: frozenset[str
         request = prompt.source.request
         namespace = request.namespace(frozenset(adapters))
         headers = {name.lower(): value for name, value in prompt.source.exchange.request_headers}
+        counted, retokenized = _output_tokens(prompt)
         rows.append(
             Row(
                 turn=turns[prompt.key],
@@ -69,16 +70,14 @@ def trace_of(analysis: Analysis, profile: ServerProfile, adapters: frozenset[str
                 model=names.shown(request.model),
                 streams=request.streams,
                 media=prompt.traits.media,
-                output_tokens=_output_tokens(prompt),
-                output_retokenized=_counted(prompt) is None and prompt.generated_source == "retokenized",
+                output_tokens=counted,
+                output_retokenized=retokenized,
                 finish=prompt.generated[0].finish if len(prompt.generated) == 1 else None,
                 session=headers.get(_SESSION),
                 parent_session=headers.get(_PARENT_SESSION),
             )
         )
-    return Trace(
-        rows=tuple(rows), engine=analysis.report.server.engine, version=analysis.report.server.version
-    )
+    return Trace(rows=tuple(rows), engine=analysis.report.server.engine)
 
 
 class _ModelNames:
@@ -95,19 +94,14 @@ class _ModelNames:
         return f"model-{self._numbers.setdefault(name, len(self._numbers) + 1)}"
 
 
-def _output_tokens(prompt: Prompt) -> int | None:
-    """The tokens of a prompt's one answer: as the server counted them, else its ids."""
+def _output_tokens(prompt: Prompt) -> tuple[int | None, bool]:
+    """The tokens of a prompt's one answer, and whether only the tokenizer counted them."""
     if len(prompt.generated) != 1:
-        return None
-    counted, answer = _counted(prompt), prompt.generated[0]
-    if counted is not None:
-        return counted
-    return None if answer.source is None else len(answer.token_ids)
-
-
-def _counted(prompt: Prompt) -> int | None:
-    """The server's count of what it generated, where that is this prompt's alone."""
-    return prompt.source.reply.usage.completion_tokens if prompt.source.prompt_count == 1 else None
+        return None, False
+    if prompt.source.prompt_count == 1 and prompt.source.reply.usage.completion_tokens is not None:
+        return prompt.source.reply.usage.completion_tokens, False
+    answer = prompt.generated[0]
+    return (None if answer.source is None else len(answer.token_ids)), answer.source == "retokenized"
 
 
 def _form(name: str) -> ExportForm:

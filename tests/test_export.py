@@ -95,6 +95,39 @@ def test_a_later_turn_begins_with_the_numbers_of_the_one_before(
         assert not set(before[shared:]) & set(after[shared:])
 
 
+def test_an_answer_that_the_server_did_not_count_is_counted_with_the_tokenizer_and_said(
+    sample_tokenizer: Path, tmp_path: Path
+) -> None:
+    """A stream without `stream_options.include_usage` reports none; each event of it holds one token here."""
+    words = ["Yes", ",", " at", " eight"]
+    events = [{"choices": [{"index": 0, "delta": {"content": word}}]} for word in words]
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    body = {**session(1)[0].body, "stream": True, "max_tokens": 4}
+    line, several = {"body": body, "response": stream}, {"body": {**body, "n": 2}, "response": stream}
+    file = tmp_path / "bodies.jsonl"
+    file.write_text("\n".join(map(json.dumps, [line, several])), encoding="utf-8")
+    assert (
+        locality("import", str(file), "--format", "jsonl", "-o", str(tmp_path / "c.sqlite")).returncode == 0
+    )
+    arguments = ("--format", "mooncake", "--tokenizer", str(sample_tokenizer))
+    made = locality("export", str(tmp_path / "c.sqlite"), *arguments)
+    one, two = map(json.loads, made.stdout.splitlines())
+    assert one["output_length"] == len(words)
+    assert "output_length" not in two  # which of two answers it would be nobody can say
+    assert "1 answers were counted with the tokenizer" in made.stderr
+
+
+def test_prompts_with_another_cache_salt_share_no_block(sample_tokenizer: Path, tmp_path: Path) -> None:
+    (sent,) = session(1)
+    salted = [Sent(body={**sent.body, "cache_salt": salt}, usage=sent.usage) for salt in ("a", "b", "a")]
+    made = write_capture(tmp_path / "c.sqlite", salted)
+    lines = export(made, "bailian", sample_tokenizer, tmp_path / "b").splitlines()
+    one, other, again = (json.loads(line)["hash_ids"] for line in lines)
+    assert one == again
+    assert not set(one) & set(other)
+
+
 def test_only_the_servers_own_name_of_a_model_is_shown(sample_tokenizer: Path, tmp_path: Path) -> None:
     sent = [*session(1), *session(1, model="my-secret-name"), *session(1, model="another")]
     made = write_capture(tmp_path / "c.sqlite", sent)

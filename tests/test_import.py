@@ -132,6 +132,13 @@ def test_an_envelope_tells_what_else_is_known(tmp_path: Path) -> None:
     assert "made from the order" not in said
 
 
+def test_a_batch_files_line_is_an_envelope(tmp_path: Path) -> None:
+    # as vLLM 0.32 entrypoints/openai/run_batch.py (BatchRequestInput) has it
+    line = {"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": []}}
+    ((exchange,), _) = imported(jsonl(tmp_path, line), "jsonl")
+    assert (exchange.path, exchange.request.content) == ("/v1/chat/completions", b'{"messages":[]}')
+
+
 def test_times_that_are_missing_are_made_from_the_order_and_said_here_and_by_exports(
     tmp_path: Path, sample_tokenizer: Path
 ) -> None:
@@ -286,6 +293,32 @@ def test_a_file_of_another_kind_is_a_failure_that_makes_no_capture(tmp_path: Pat
             made = locality("import", str(file), "--format", form, "-o", str(tmp_path / "c"))
             assert made.returncode == 1, (form, content)
             assert not (tmp_path / "c").exists()
+
+
+def test_sessions_that_the_clients_headers_name_are_a_weka_traces(
+    tmp_path: Path, sample_tokenizer: Path
+) -> None:
+    def asked(second: int, text: str, *headers: tuple[str, str]) -> dict[str, Any]:
+        body = {"model": "tiny", "messages": [{"role": "user", "content": text}]}
+        request = {
+            **har_entry()["request"],
+            "headers": [{"name": name, "value": value} for name, value in headers],
+            "postData": {"text": json.dumps(body)},
+        }
+        return har_entry(request=request, startedDateTime=f"2026-03-02T08:00:{second:02d}.000Z")
+
+    # The child's answer comes after its parent's next request: times alone would not tell.
+    main, child = ("x-session-id", "ses-main"), ("x-session-id", "ses-child")
+    late = asked(2, "Look into the quay.", child, ("x-parent-session-id", "ses-main"))
+    late["timings"] = {"send": 0, "wait": 9000, "receive": 0}
+    imported(
+        har(tmp_path, asked(1, "Close the berth.", main), late, asked(4, "Close the berth.", main)), "har"
+    )
+    arguments = ("--format", "weka", "--tokenizer", str(sample_tokenizer))
+    made = locality("export", str(tmp_path / "session.sqlite"), *arguments)
+    (session,) = map(json.loads, made.stdout.splitlines())
+    assert [entry["type"] for entry in session["requests"]] == ["n", "subagent", "n"]
+    assert "ses-" not in made.stdout + made.stderr
 
 
 def without_times(report: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,6 @@ class Trace:
 
     rows: tuple[Row, ...]
     engine: str
-    version: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

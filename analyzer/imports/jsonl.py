@@ -18,14 +18,13 @@ _CHAT, _MESSAGES = "/v1/chat/completions", "/v1/messages"
 _BY_FIELD = {"messages": _CHAT, "input": "/v1/responses", "prompt": "/v1/completions"}
 _ANTHROPIC_FIELDS = ("system", "stop_sequences", "anthropic_version", "anthropic_beta", "thinking")
 _ANTHROPIC_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
-_ENVELOPE = frozenset(("body", "path", "response", "status", "started_at", "duration_ms"))
 
 
 class JsonLines:
     """JSON lines of request bodies; or of envelopes: body, path, response, status, started_at, duration_ms.
 
     A body or response that is a string is taken as it is, an object is written anew. `started_at` is ISO 8601
-    or seconds since 1970.
+    or seconds since 1970. The lines of batch files (`vllm run-batch`) are envelopes too: `url` is their path.
     """
 
     name = "jsonl"
@@ -53,7 +52,7 @@ def _exchange(where: str, line: bytes, dialect_path: str | None) -> Found:
         return "no JSON object"
     envelope = value if _is_envelope(value) else {}
     body = _bytes(envelope["body"]) if envelope else line
-    path = envelope.get("path") or dialect_path or _path_of(json.loads(body))
+    path = envelope.get("path") or envelope.get("url") or dialect_path or _path_of(json.loads(body))
     if not isinstance(path, str):
         return "no request body that is known: it has none of messages, input and prompt"
     try:
@@ -73,7 +72,7 @@ def _exchange(where: str, line: bytes, dialect_path: str | None) -> Found:
 
 
 def _is_envelope(value: Mapping[str, Any]) -> bool:
-    return "body" in value and not value.keys() & _BY_FIELD.keys() and value.keys() <= _ENVELOPE
+    return isinstance(value.get("body"), dict | str) and not value.keys() & _BY_FIELD.keys()
 
 
 def _response(where: str, envelope: Mapping[str, Any]) -> ResponseSeen | None:

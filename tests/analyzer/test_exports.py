@@ -46,7 +46,7 @@ def test_a_format_is_found_by_its_name_and_described(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_capture_of_nothing_gives_nothing(name: str) -> None:
-    exported = FORMS[name].export(Trace(rows=(), engine="vllm", version=None))
+    exported = FORMS[name].export(Trace(rows=(), engine="vllm"))
     assert (exported.parts, exported.rows) == ((), 0)
 
 

@@ -43,4 +43,4 @@ def made(number: int, tokens: list[int] | None, **known: Any) -> Row:
 
 def trace(*rows: Row) -> Trace:
     """A trace of these rows."""
-    return Trace(rows=rows, engine="vllm", version="0.32.0")
+    return Trace(rows=rows, engine="vllm")
