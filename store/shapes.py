@@ -18,8 +18,8 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("private-key", r"PuTTY-User-Key-File-\d(?s:.){0,20000}?(?:Private-MAC: *[0-9a-f]+|\Z)", ("putty-user",)),
     ("age-key", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}", ("age-secret",)),
-    ("anthropic-key", rf"{_HEAD}sk-ant-{_TAIL}{{16,}}", ("sk-ant-",)),
-    ("openai-key", rf"{_HEAD}sk-(?:proj|svcacct|admin|None)-{_TAIL}{{16,}}", ("sk-",)),
+    ("anthropic-key", rf"(?<![A-Za-z0-9])sk-ant-{_TAIL}{{16,}}", ("sk-ant-",)),
+    ("openai-key", rf"(?<![A-Za-z0-9])sk-(?:proj|svcacct|admin|None)-{_TAIL}{{16,}}", ("sk-",)),
     ("api-key", rf"{_HEAD}sk-(?:[a-z0-9]{{2,8}}-){{1,3}}(?={_TAIL}*\d){_TAIL}{{20,}}", ("sk-",)),
     ("api-key", rf"{_HEAD}sk-[A-Za-z0-9]{{20,}}", ("sk-",)),
     ("google-key", rf"AIza{_TAIL}{{35}}", ("aiza",)),
@@ -89,7 +89,7 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("sentry-token", r"sntry[su]_[A-Za-z0-9_+/=-]{{40,}}", ("sntry",)),
     ("square-token", rf"sq0(?:atp|csp|idp)-{_TAIL}{{22,}}|{_HEAD}EAAA[A-Za-z0-9_-]{{56,}}", ("sq0", "eaaa")),
     ("heroku-key", rf"HRKU-{_TAIL}{{36,}}", ("hrku-",)),
-    ("artifactory", r"AKC[A-Za-z0-9]{20,}|cmVmdGtu[A-Za-z0-9]{40,}", ("akc", "cmvmdgtu")),
+    ("artifactory", r"AKC[A-Za-z0-9]{47,}|cmVmdGtu[A-Za-z0-9]{40,}", ("akc", "cmvmdgtu")),
     ("grafana-token", r"gl(?:sa|c)_[A-Za-z0-9_+/=-]{32,}", ("glsa_", "glc_")),
     ("postman-key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", ("pmak-",)),
     ("atlassian-token", r"AT(?:ATT|CTT|BB)[A-Za-z0-9_=-]{28,}(?![A-Za-z0-9_=-])", ("atatt", "atctt", "atbb")),
@@ -110,7 +110,7 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("url-userinfo", r"://[^\s:/@\"'<>\\]{0,100}:([^\s/@\"'<>\\]{3,200})@[A-Za-z0-9.\[-]", ("://",)),
     (
         "authorization",
-        r"(?i:authorization)[\"'\\ ]{0,6}[:=,][\"'\\ ]{0,6}"
+        r"(?i:authorization)[\"'\\ ]{0,6}(?:[:,][\"'\\ ]{0,6}|=[\\ ]{0,4}[\"'])"
         r"(?:[A-Za-z-]{2,20}\s+)?(?=[A-Za-z_~+/=:-]*\d)([A-Za-z0-9._~+/=:-]{12,})",
         ("authorization",),
     ),
