@@ -48,7 +48,7 @@ def proxy_options[F: Callable[..., Any]](command: F) -> F:
             type=click.Choice(["secrets"]),
             default="secrets",
             show_default=True,
-            help="What never reaches disk. secrets: credentials, in headers, query and bodies.",
+            help="What never reaches disk. secrets: credentials, wherever they stand (see SECURITY.md).",
         ),
         _serve_command("Kept with the capture."),
     )

@@ -41,6 +41,12 @@ def _notes(row: Placed, retried: Placed | None, attempt: int) -> Iterator[Note]:
         yield Note(label="pair.retry", text=f"attempt {attempt}: the same request as {number}, seconds later")
     elif row.place is not None and row.place.parent is None:
         yield Note(label="pair.first", text="the first of its conversation; there is nothing to compare with")
+    if prompt.source.redacted and prompt.rendering is not None:
+        yield Note(
+            label="capture.redacted",
+            text="secrets in the body were replaced before it was written:"
+            " these are not the tokens that the server was sent",
+        )
     if prompt.problem is not None and prompt.problem.startswith("the chat template failed"):
         told = "the arguments of tool calls were given to it parsed, as the server does"
         yield Note(label="template.error", text=f"{prompt.problem}; {told}")

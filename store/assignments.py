@@ -61,33 +61,42 @@ def find_assigned(text: str, lower: str) -> Iterator[Span]:
 
 
 def _judged(text: str, match: re.Match[str]) -> Span | None:
-    name, separator = match["name"].lower(), match["sep"]
     before = text[max(0, match.start() - 40) : match.start()]
+    if not _is_name(match, before):
+        return None
     group = "quoted" if match["quoted"] else "bare"
     start, end = match.span(group)
-    if separator == " " and not (_OPTION.search(before) and not match["close"]):
-        return None
-    if separator.startswith(",") and not (match["close"] and match["quoted"]):
-        return None
-    if (name == "key" and not _KEY_OF.search(before)) or _NO_CREDENTIAL.search(before):
-        return None
-    if group == "bare" and separator == "=" and _UPPER_NAME.fullmatch(match["name"]):
+    value, whole = match[group], end
+    if group == "bare" and match["sep"] == "=" and _UPPER_NAME.fullmatch(match["name"]):
         # A line of a shell or an .env file: its value ends where the word does.
         rest = _REST_OF_WORD.match(text, end)
-        end = rest.end() if rest else end
-    value = text[start:end]
-    if (
-        _REFERENCE.match(value)
-        or _DOTTED.fullmatch(value)
-        or _EXAMPLE.fullmatch(value)
-        or _HOST_AND_PORT.fullmatch(value)
+        whole = rest.end() if rest else end
+    kind = _kind(match["name"].lower(), value, quoted=group == "quoted")
+    return (start, whole, kind) if kind else None
+
+
+def _is_name(match: re.Match[str], before: str) -> bool:
+    """Say whether what was found is a credential's name, written as one that is given a value."""
+    if match["sep"] == " " and (match["close"] or not _OPTION.search(before)):
+        return False
+    if match["sep"].startswith(",") and not (match["close"] and match["quoted"]):
+        return False
+    if match["name"].lower() == "key" and not _KEY_OF.search(before):
+        return False
+    return not _NO_CREDENTIAL.search(before)
+
+
+def _kind(name: str, value: str, *, quoted: bool) -> str | None:
+    """Return what kind of credential a value is under a name; None where it is not one."""
+    if any(other.fullmatch(value) for other in (_DOTTED, _EXAMPLE, _HOST_AND_PORT)) or _REFERENCE.match(
+        value
     ):
         return None
     if name == "auth":
-        return (start, end, "basic-auth") if is_user_and_password(value) else None
+        return "basic-auth" if is_user_and_password(value) else None
     if name.startswith(("passw", "passphrase", "pwd")):
-        return (start, end, "password") if is_made_up(value, quoted=group == "quoted") else None
-    return (start, end, name.removesuffix("s")) if is_random(value) else None
+        return "password" if is_made_up(value, quoted=quoted) else None
+    return name.removesuffix("s") if is_random(value) else None
 
 
 def is_made_up(value: str, *, quoted: bool) -> bool:

@@ -39,8 +39,8 @@ def paths_of(text: str, positions: Sequence[int], *, streamed: bool) -> Iterator
         if wanted is None:
             return
         _step(levels, match[0], streamed=streamed)
-    while wanted is not None:
-        yield ""
+    while wanted is not None:  # in a string without an end, or after everything
+        yield _written(levels)
         wanted = next(waiting, None)
 
 

@@ -18,8 +18,8 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("private-key", r"PuTTY-User-Key-File-\d(?s:.){0,20000}?(?:Private-MAC: *[0-9a-f]+|\Z)", ("putty-user",)),
     ("age-key", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}", ("age-secret",)),
-    ("anthropic-key", rf"{_HEAD}sk-ant-{_TAIL}{{16,}}", ("sk-ant-",)),
-    ("openai-key", rf"{_HEAD}sk-(?:proj|svcacct|admin|None)-{_TAIL}{{16,}}", ("sk-",)),
+    ("anthropic-key", rf"(?<![A-Za-z0-9])sk-ant-{_TAIL}{{16,}}", ("sk-ant-",)),
+    ("openai-key", rf"(?<![A-Za-z0-9])sk-(?:proj|svcacct|admin|None)-{_TAIL}{{16,}}", ("sk-",)),
     ("api-key", rf"{_HEAD}sk-(?:[a-z0-9]{{2,8}}-){{1,3}}(?={_TAIL}*\d){_TAIL}{{20,}}", ("sk-",)),
     ("api-key", rf"{_HEAD}sk-[A-Za-z0-9]{{20,}}", ("sk-",)),
     ("google-key", rf"AIza{_TAIL}{{35}}", ("aiza",)),
@@ -89,7 +89,7 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("sentry-token", r"sntry[su]_[A-Za-z0-9_+/=-]{{40,}}", ("sntry",)),
     ("square-token", rf"sq0(?:atp|csp|idp)-{_TAIL}{{22,}}|{_HEAD}EAAA[A-Za-z0-9_-]{{56,}}", ("sq0", "eaaa")),
     ("heroku-key", rf"HRKU-{_TAIL}{{36,}}", ("hrku-",)),
-    ("artifactory", r"AKC[A-Za-z0-9]{20,}|cmVmdGtu[A-Za-z0-9]{40,}", ("akc", "cmvmdgtu")),
+    ("artifactory", r"AKC[A-Za-z0-9]{47,}|cmVmdGtu[A-Za-z0-9]{40,}", ("akc", "cmvmdgtu")),
     ("grafana-token", r"gl(?:sa|c)_[A-Za-z0-9_+/=-]{32,}", ("glsa_", "glc_")),
     ("postman-key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}", ("pmak-",)),
     ("atlassian-token", r"AT(?:ATT|CTT|BB)[A-Za-z0-9_=-]{28,}(?![A-Za-z0-9_=-])", ("atatt", "atctt", "atbb")),
@@ -105,18 +105,18 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("pypi-token", r"pypi-[A-Za-z0-9_-]{85,}", ("pypi-",)),
     ("discord-webhook", r"discord(?:app)?\.com/api/webhooks/\d{10,}/([A-Za-z0-9_-]{40,})", ("/webhooks/",)),
     # A token or a DSN's key in place of the user's name, with no password behind it.
-    ("url-userinfo", r"://(?=[^\s/@:]*\d)([A-Za-z0-9_.~%+-]{16,}):?@[A-Za-z0-9.-]", ("@",)),
+    ("url-userinfo", r"://(?=[^\s/@:]{0,200}\d)([A-Za-z0-9_.~%+-]{16,}):?@[A-Za-z0-9.-]", ("@",)),
     # A password may hold what a URL should have escaped.
     ("url-userinfo", r"://[^\s:/@\"'<>\\]{0,100}:([^\s/@\"'<>\\]{3,200})@[A-Za-z0-9.\[-]", ("://",)),
     (
         "authorization",
-        r"(?i:authorization)[\"'\\ ]{0,6}[:=,][\"'\\ ]{0,6}"
-        r"(?:[A-Za-z-]{2,20}\s+)?(?=[A-Za-z_~+/=:-]*\d)([A-Za-z0-9._~+/=:-]{12,})",
+        r"(?i:authorization)[\"'\\ ]{0,6}(?:[:,][\"'\\ ]{0,6}|=[\\ ]{0,4}[\"'])"
+        r"(?:[A-Za-z-]{2,20}\s+)?(?=[A-Za-z_~+/=:-]{0,200}\d)([A-Za-z0-9._~+/=:-]{12,})",
         ("authorization",),
     ),
     (
         "netrc",
-        r"(?i:login|user)\s+\S{1,100}\s+(?i:password|account)\s+(?=[^\s\"]*\d)([^\s\"]{8,200})",
+        r"(?i:login|user)\s+\S{1,100}\s+(?i:password|account)\s+(?=[^\s\"]{0,200}\d)([^\s\"]{8,200})",
         ("login", "user"),
     ),
     (
@@ -128,7 +128,7 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "cookie",
         r"(?i:(?<![a-z-])(?:set-)?cookie)[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
-        r"(?=[^\n\"']{0,2000}=[A-Za-z%._:+/-]*\d)"
+        r"(?=[^\n\"']{0,2000}=[A-Za-z%._:+/-]{0,200}\d)"
         r"(?=[^\n\"']{0,2000}=[A-Za-z0-9%._:+/-]{16,})"
         r"([^\s=;,\"']{1,60}=[^\n\"'\\]{8,})",
         ("cookie",),
@@ -137,7 +137,7 @@ SHAPES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "session-id",
         r"(?i:(?:sessionid|session_id|phpsessid|jsessionid|connect\.sid"
         r"|asp\.net_sessionid|[_-]session|(?<![a-z])sid))"
-        r"=(?=[^\s;&\"']*\d)([A-Za-z0-9%._:+/=-]{16,})",
+        r"=(?=[^\s;&\"']{0,200}\d)([A-Za-z0-9%._:+/=-]{16,})",
         ("sessionid=", "session_id=", "sessid=", "_session=", "-session=", "sid="),
     ),
 )

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 SALT_BYTES = 16
-# Letters and digits that change places so often in so long a value were drawn by a machine: there are too
+# Letters and digits that change places so often, and differently, in so long a value were drawn by a machine: there are too
 # many of those to guess, however fast. Slow hashes of a thousand keys would hold up the writer for a minute.
 _LONG, _MANY = 32, 6
-_DIGIT_EDGE = re.compile(rb"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
+_DIGIT_EDGE = re.compile(rb"(?=([A-Za-z][0-9]|[0-9][A-Za-z]))")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Vault:
         return found
 
     def _digest(self, secret: bytes) -> bytes:
-        if len(secret) >= _LONG and len(_DIGIT_EDGE.findall(secret)) >= _MANY:
+        if len(secret) >= _LONG and len(set(_DIGIT_EDGE.findall(secret))) >= _MANY:
             return hashlib.blake2b(secret, key=self._salt, digest_size=32, person=b"locality").digest()
         # Slow on purpose: a short password must not be guessable from the capture file.
         return hashlib.scrypt(secret, salt=self._salt, n=1 << 14, r=8, p=1, dklen=32)

@@ -39,7 +39,8 @@ class _Upstream(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         wanted = json.loads(self.rfile.read(int(self.headers["content-length"])))["metadata"]
         body = wanted["answer"].encode()
-        self._send(wanted["status"], body, wanted["type"], wanted["cookie"])
+        cookie = (self.headers["cookie"] or "").rpartition("=")[2]
+        self._send(wanted["status"], body, wanted["type"], cookie)
 
     def _send(self, status: int, body: bytes, kind: str, cookie: str | None = None) -> None:
         self.send_response(status)
@@ -93,7 +94,7 @@ def exchange(number: int, secrets: Sequence[Planted]) -> tuple[str, bytes, dict[
     """Path, body and headers of a request that holds these secrets, and asks for them back."""
     heads = [secret for secret in secrets if secret.one_line]
     kind, body = answer(number, secrets)
-    metadata = {"answer": body, "type": kind, "status": (200, 500)[number % 3 == 2], "cookie": heads[0].value}
+    metadata = {"answer": body, "type": kind, "status": (200, 500)[number % 3 == 2]}
     request = {
         "model": "tiny",
         "messages": [message(number * A_REQUEST + at, item) for at, item in enumerate(secrets)],
@@ -102,17 +103,17 @@ def exchange(number: int, secrets: Sequence[Planted]) -> tuple[str, bytes, dict[
     written = json.dumps(request)
     if number % 4 == 0:
         # Escapes that nobody needs, in a field of its own: a body is any JSON.
-        written = written[:-1] + f', "note": "{escaped(heads[1].text)}"}}'
-    basic = base64.b64encode(f"me:{heads[2].value}".encode()).decode()
+        written = written[:-1] + f', "note": "{escaped(heads[0].text)}"}}'
+    basic = base64.b64encode(f"me:{heads[1].value}".encode()).decode()
     headers = {
         "content-type": "application/json",
-        "authorization": (f"Bearer {heads[3].value}", f"Basic {basic}")[number % 2],
-        "x-api-key": heads[4].value,
-        "cookie": f"a=1; session={heads[5].value}",
-        "x-request-id": f"r-{heads[6].text}" if heads[6].value == heads[6].text else "r-1",
-        "user-agent": f"agent ({heads[7].text})",
+        "authorization": (f"Bearer {heads[2].value}", f"Basic {basic}")[number % 2],
+        "x-api-key": heads[3].value,
+        "cookie": f"a=1; session={heads[4].value}",
+        "x-request-id": f"r-{heads[5].text}" if heads[5].value == heads[5].text else "r-1",
+        "user-agent": f"agent ({heads[6].text})",
     }
-    query = f"api_key={quote(heads[8].value, safe='')}&text={quote(heads[9].text, safe='')}"
+    query = f"api_key={quote(heads[7].value, safe='')}&text={quote(heads[8].text, safe='')}"
     return f"{CHAT}?{query}", written.encode(), headers
 
 
@@ -180,7 +181,7 @@ def test_a_thousand_planted_secrets_are_in_no_file_and_no_output(
     assert found_in(written, secrets) == []
     counted = json.loads(outputs[3])["capture"]["secrets"]
     assert sum(item["count"] for item in counted) >= COUNT
-    assert {"messages[0].content", "metadata.answer"} <= {item["path"] for item in counted}
+    assert {"messages[1].content", "metadata.answer"} <= {item["path"] for item in counted}
     assert "secrets replaced before anything was written: " in outputs[1]
 
 

@@ -183,7 +183,9 @@ def spellings(value: str) -> Iterator[bytes]:
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\u{ord(char):04x}" if at % 3 == 0 else char for at, char in enumerate(text))
+    return "".join(
+        f"\\u{ord(char):04x}" if at % 3 == 0 or char in '"\\\n' else char for at, char in enumerate(text)
+    )
 
 
 def _deep(text: str) -> str:

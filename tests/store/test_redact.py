@@ -252,6 +252,21 @@ def test_two_captures_do_not_share_fingerprints() -> None:
     assert one.placeholder == two.placeholder == "<secret:x:1>"
 
 
+def test_only_what_cannot_be_guessed_has_a_fast_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow: list[bytes] = []
+
+    def scrypt(secret: bytes, **_: object) -> bytes:
+        slow.append(secret)
+        return secret
+
+    monkeypatch.setattr("hashlib.scrypt", scrypt)
+    vault = Vault(b"salt" * 4)
+    words = "correct-horse-battery-staple-2024-and-more"
+    for value in ("hunter2", words, "k" * 64, TAIL, "0123456789abcdef" * 4):
+        vault.identify(value, "x")
+    assert slow == [b"hunter2", words.encode(), b"k" * 64, b"0123456789abcdef" * 4]
+
+
 def test_reading_does_not_import_detect_secrets(path: Path) -> None:
     Capture.create_or_open(str(path), redaction="secrets").close()
     code = (
