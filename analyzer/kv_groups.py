@@ -135,7 +135,7 @@ def _steps_ahead(labels: Mapping[str, str], settings: ServerSettings) -> int:
 
 
 def _has_cpu_cache(labels: Mapping[str, str], settings: ServerSettings) -> bool:
-    """Whether the cache has such a size as `VLLM_CPU_KVCACHE_SPACE` gives: whole GiB (platforms/cpu.py:322)."""
+    """Whether the cache has a size that `VLLM_CPU_KVCACHE_SPACE` gives: whole GiB (platforms/cpu.py:322)."""
     if any(name.startswith("VLLM_CPU_") for name in settings.environment):
         return True
     size = labels.get("kv_cache_memory_bytes", "")
