@@ -16,6 +16,8 @@ from analyzer.settings import UNTOLD, ServerSettings
 CPU_BLOCK_SIZE = 128
 """A server on the CPU sets its block size to this where no `--block-size` is given (platforms/cpu.py:293)."""
 
+GIB = 1 << 30
+
 
 def read_layout(
     config: Mapping[str, Any] | None, labels: Mapping[str, str], settings: ServerSettings, block_size: int
@@ -35,7 +37,7 @@ def read_layout(
         caching=_caching(labels, settings),
         retention_interval=_retention(labels, settings),
         batch_tokens=_batch_tokens(settings),
-        steps_ahead=int(bool(settings.async_scheduling)),
+        steps_ahead=_steps_ahead(labels, settings),
         speculative_tokens=drafts if isinstance(drafts, int) and MAMBA in layers else 0,
         mamba_align=(settings.mamba_cache_mode or labels.get("mamba_cache_mode")) != "all",
         cut_tokens=CPU_BLOCK_SIZE if _on_the_cpu(labels, settings) else None,
@@ -104,6 +106,22 @@ def _batch_tokens(settings: ServerSettings) -> int:
     if settings.enable_chunked_prefill is False:
         return max(said, settings.max_model_len or 0)  # a prompt is one step (arg_utils.py:3140)
     return said
+
+
+def _steps_ahead(labels: Mapping[str, str], settings: ServerSettings) -> int:
+    """A server schedules ahead unless told not to (config/vllm.py:1585-1644), and on the CPU never does
+    (platforms/cpu.py:331)."""
+    if _has_cpu_cache(labels, settings):
+        return 0
+    return int(settings.async_scheduling is not False)
+
+
+def _has_cpu_cache(labels: Mapping[str, str], settings: ServerSettings) -> bool:
+    """Whether the cache has a size that `VLLM_CPU_KVCACHE_SPACE` gives: whole GiB (platforms/cpu.py:322)."""
+    if any(name.startswith("VLLM_CPU_") for name in settings.environment):
+        return True
+    size = labels.get("kv_cache_memory_bytes", "")
+    return size.isdigit() and int(size) > 0 and int(size) % GIB == 0
 
 
 def _on_the_cpu(labels: Mapping[str, str], settings: ServerSettings) -> bool:

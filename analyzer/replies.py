@@ -114,7 +114,8 @@ def _outcome(exchange: Exchange, *, at_end: bool, error: str | None) -> Outcome:
 def _usage(objects: Sequence[_Object]) -> Usage:
     """The last usage that is not null: earlier ones are zeros or running counts.
 
-    Anthropic's stream splits it: `message_start` has the input, `message_delta` the final counts.
+    Anthropic's stream splits it: `message_start` has the input, `message_delta` the final counts. What the
+    former says of the output is no count of it, and where a client left there is no other.
     """
     merged: dict[str, Any] = {}
     for item in objects:
@@ -122,6 +123,8 @@ def _usage(objects: Sequence[_Object]) -> Usage:
             usage = holder.get("usage") if isinstance(holder, dict) else None
             if isinstance(usage, dict):
                 merged |= {key: value for key, value in usage.items() if value is not None}
+        if item.get("type") == "message_start":
+            merged.pop("output_tokens", None)
     said = read_usage(merged)
     timed = [timings for item in objects if isinstance(timings := item.get("timings"), dict)]
     return _completed(said, timed[-1]) if timed else said

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from analyzer.core import UNKNOWN_ID, Finish, Generated
+from analyzer.core import UNKNOWN_ID, Generated
 from analyzer.engines import CacheRequest, Traffic
-from analyzer.kv_layout import full_attention
+from analyzer.kv_layout import KVLayout, full_attention
 from analyzer.replay import Event, Grow, Restart, Start, TokenCache, simulate
 from analyzer.replay import Finish as End
 from analyzer.report import Server
@@ -48,7 +48,7 @@ class VllmEngine:
         layout = server.layout or full_attention(server.block_size)
         moments: list[_Moment] = [(at, _RESTART, Restart()) for at in traffic.restarts_ns]
         for request in traffic.requests:
-            moments += _moments(request, partial(layout.fits, capacity=capacity))
+            moments += _moments(request, layout, capacity)
         moments.sort(key=lambda moment: moment[:2])
         hits = simulate(
             (event for _, _, event in moments), TokenCache(layout.hash_block_size, capacity, layout)
@@ -57,7 +57,7 @@ class VllmEngine:
         return found | {request.key: found[_reporting(request)] for request in traffic.requests}
 
 
-def _moments(request: CacheRequest, fits: Callable[[int], bool]) -> Iterator[_Moment]:
+def _moments(request: CacheRequest, layout: KVLayout, capacity: int | None) -> Iterator[_Moment]:
     answers = _answers(request)
     for choice in range(len(answers)):  # each is a request of its own (v1/engine/async_llm.py)
         yield request.started_ns, _START, _start(request, request.part(choice))
@@ -67,7 +67,8 @@ def _moments(request: CacheRequest, fits: Callable[[int], bool]) -> Iterator[_Mo
     # An end that nobody saw is that of a proxy that was killed, and its request with it: it holds nothing.
     ended = request.started_ns if request.ended_ns is None else request.ended_ns
     order = _END if ended > request.started_ns else _END_AT_ONCE
-    for event in _ends(request, answers, fits):
+    fits = partial(layout.fits, capacity=capacity)
+    for event in _ends(request, answers, fits, layout.steps_ahead):
         yield max(ended, request.started_ns), order, event
 
 
@@ -81,7 +82,7 @@ def _start(request: CacheRequest, part: str) -> Start:
 
 
 def _ends(
-    request: CacheRequest, answers: Sequence[Generated], fits: Callable[[int], bool]
+    request: CacheRequest, answers: Sequence[Generated], fits: Callable[[int], bool], steps_ahead: int
 ) -> Iterator[Grow | End]:
     """The ends of all answers to a prompt, the shortest first, the others having come as far by then."""
     prompt_tokens = len(request.token_ids)
@@ -102,7 +103,8 @@ def _ends(
                 yield End(
                     request_id=request.part(choice),
                     generated=answer.token_ids,
-                    ahead_tokens=_AHEAD[answer.finish],
+                    # A slot for a step scheduled before the end was seen; a length is seen coming.
+                    ahead_tokens=0 if answer.finish == "length" else steps_ahead,
                 )
 
 
@@ -110,10 +112,6 @@ def _ends_alone(answers: Sequence[Generated]) -> bool:
     """Whether the first answer is over before the others begin: it is scheduled as soon as it arrives, they
     one step later (seen on vLLM 0.32: with `n` > 1 and `max_tokens` 1 a block less was evicted)."""
     return len(answers) > 1 and answers[0].finish == "length" and len(answers[0].token_ids) == 1
-
-
-_AHEAD: dict[Finish | None, int] = {"length": 0, "stop": 1, "stop_string": 1, None: 1}
-"""Slots taken for a step that was scheduled before the end was seen; a length is seen coming."""
 
 
 def _answers(request: CacheRequest) -> tuple[Generated, ...]:

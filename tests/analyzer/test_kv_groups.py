@@ -162,9 +162,26 @@ def test_the_labels_of_the_running_server_come_before_its_start_line() -> None:
 def test_a_step_takes_what_the_start_line_allows() -> None:
     # engine/arg_utils.py:3140
     config = {**GEMMA3, "num_hidden_layers": 6}
-    whole = parse_settings("vllm serve m --max-model-len 32k --no-enable-chunked-prefill --async-scheduling")
-    assert (layout(config).batch_tokens, layout(config).steps_ahead) == (8192, 0)
-    assert (layout(config, whole).batch_tokens, layout(config, whole).steps_ahead) == (32000, 1)
+    whole = parse_settings("vllm serve m --max-model-len 32k --no-enable-chunked-prefill")
+    assert layout(config).batch_tokens == 8192
+    assert layout(config, whole).batch_tokens == 32000
+
+
+@pytest.mark.parametrize(
+    ("line", "labels", "expected"),
+    [
+        ("vllm serve m", {}, 1),  # config/vllm.py:1642
+        ("vllm serve m --no-async-scheduling", {}, 0),
+        ("VLLM_CPU_KVCACHE_SPACE=2 vllm serve m --async-scheduling", {}, 0),  # platforms/cpu.py:331
+        ("vllm serve m", HYBRID_ON_THE_CPU, 0),
+        ("vllm serve m", {"kv_cache_memory_bytes": "None"}, 1),
+        ("vllm serve m", {"kv_cache_memory_bytes": "45123456789"}, 1),
+    ],
+)
+def test_steps_are_scheduled_ahead_but_on_the_cpu_or_where_told_not_to(
+    line: str, labels: dict[str, str], expected: int
+) -> None:
+    assert layout({"num_hidden_layers": 4}, parse_settings(line), labels).steps_ahead == expected
 
 
 def test_a_server_on_the_cpu_that_chose_its_block_size_cuts_prompts_at_128() -> None:

@@ -47,7 +47,7 @@ class Session:
         at: float | None = None,
         took: float | tuple[float, float] | None = 0.5,
         status: int = 200,
-        stop_reason: str | None = None,
+        stop_reason: str | int | None = None,
         wire: bool = True,
         left: bool = False,
         **body: Any,
@@ -136,6 +136,24 @@ def test_a_text_to_stop_at_is_found_one_token_late(session: Session) -> None:
     session.ask(ids(7, 7000), [1])
     session.ask([*ids(7, 7000), 1, 50, 51])
     assert session.predicted() == [0, 8, 0, 4]
+
+
+@pytest.mark.parametrize(
+    ("serve_command", "expected"),
+    [
+        ("VLLM_CPU_KVCACHE_SPACE=2 vllm serve m", 4),
+        ("vllm serve m --no-async-scheduling", 4),
+        ("vllm serve m", 0),
+    ],
+)
+def test_a_stop_token_takes_a_slot_ahead_where_steps_are_scheduled_ahead(
+    session: Session, serve_command: str, expected: int
+) -> None:
+    # Seen on vLLM 0.32 on the CPU: 1,071 prompt tokens and 17 of 18 sampled ones held 34 blocks of 32.
+    session.ask(ids(4, 9000), [1])
+    session.ask(ids(8), [1], stop_reason=151645)
+    session.ask(ids(5, 9000), [1])
+    assert session.predicted(pool_blocks=4, serve_command=serve_command) == [0, 0, expected]
 
 
 def test_each_of_several_answers_looks_up_for_itself_and_one_is_reported(session: Session) -> None:
