@@ -38,6 +38,7 @@ PURE = (
     "residuals",
     "prefix_encoding",
     "shared_json",
+    "told",
     "report",
     "prefill_rate",
     "cause_totals",
