@@ -22,12 +22,13 @@ def explained[**P, R](command: Callable[P, R]) -> Callable[P, R]:
         try:
             from analyzer.renderers import RenderFailed
             from analyzer.tokens import TokenizerError
+            from analyzer.wording import printable
             from store.engine import CaptureError
 
             try:
                 return command(*args, **kwargs)
             except (CaptureError, TokenizerError, RenderFailed, OSError) as error:
-                raise click.ClickException(str(error)) from error
+                raise click.ClickException(printable(str(error))) from error
         except KeyboardInterrupt:
             click.echo("locality: interrupted", err=True)
             sys.exit(INTERRUPTED)

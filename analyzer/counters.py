@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from analyzer.told import MOST_EXACT
 from store.records import ServerFact
 
-_LINE = re.compile(r"^([a-zA-Z_:]+)(\{[^}]*\})? ([0-9.eE+]+)$", re.MULTILINE)
+_LINE = re.compile(r"^([a-zA-Z_:]+)(\{[^}\n]*\})? ([0-9.eE+]+)$", re.MULTILINE)
 _ENGINE = re.compile(r'\bengine="([^"]*)"')
 _SECOND = 1_000_000_000
 
@@ -69,6 +70,8 @@ def _look(fact: ServerFact) -> Look | None:
         try:
             number = float(value)
         except ValueError:
+            continue
+        if number >= MOST_EXACT:  # no count, nor any moment in seconds
             continue
         before = values.get(name, 0.0)
         values[name] = max(before, number) if name.endswith("_created") else before + number

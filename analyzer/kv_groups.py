@@ -12,6 +12,7 @@ from typing import Any
 from analyzer.kv_layout import DEFAULT_BATCH_TOKENS, KVGroup, KVLayout
 from analyzer.model_layers import FULL, MAMBA, LayerKind, layers_of
 from analyzer.settings import UNTOLD, ServerSettings
+from analyzer.told import size_of
 
 CPU_BLOCK_SIZE = 128
 """A server on the CPU sets its block size to this where no `--block-size` is given (platforms/cpu.py:293)."""
@@ -59,12 +60,12 @@ def _layers(
         missing = f"{unsure or 'no layer'} in the model's config.json"
     else:
         layers, missing = [], "the model's config.json is not at hand"
-    window = labels.get("sliding_window", "")
+    window = size_of(labels.get("sliding_window"))
     mode = settings.mamba_cache_mode or labels.get("mamba_cache_mode", "none")
     if layers:
         taken = "blocks of one size for all of them"
-    elif window.isdecimal() and int(window) > 0:
-        layers, taken = [LayerKind(kind="sliding", window=int(window))], f"a window of {window} in all layers"
+    elif window is not None:
+        layers, taken = [LayerKind(kind="sliding", window=window)], f"a window of {window} in all layers"
     elif mode not in ("none", "None"):
         layers, taken = [MAMBA, FULL], "one group of state layers and one of full attention"
     else:
@@ -98,7 +99,7 @@ def _retention(labels: Mapping[str, str], settings: ServerSettings) -> int | Non
     said = labels.get("prefix_cache_retention_interval")
     if said is None:
         return settings.prefix_cache_retention_interval
-    return int(said) if said.isdecimal() else None
+    return 0 if said == "0" else size_of(said)
 
 
 def _batch_tokens(settings: ServerSettings) -> int:

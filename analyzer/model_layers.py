@@ -53,22 +53,33 @@ _DEFAULT_WINDOW = 4096
 _SHARED_LAYERS = {"gemma3n_text": 15}
 """How many of the last layers use an earlier layer's cache, where the configuration does not say."""
 
+_MOST_LAYERS = 10_000
+"""More than any model has, and as many as are no burden."""
+
 _NO_WINDOW_UNLESS_SAID = ("qwen2", "qwen3", "qwen2_moe", "qwen3_moe", "smollm3")
 _SIGNS = ("sliding", "window", "mamba", "ssm", "linear_", "conv_", "recurrent", "attention_chunk", "compress")
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part that describes the language model, in a configuration that also describes others."""
-    for key in ("text_config", "language_config", "llm_config", "thinker_config"):
-        inner = config.get(key)
-        if isinstance(inner, Mapping):
-            return text_config(inner)
+    parts = ("text_config", "language_config", "llm_config", "thinker_config")
+    inner: Mapping[str, Any] | None = config
+    while inner is not None:
+        config = inner
+        inner = next((part for key in parts if isinstance(part := config.get(key), Mapping)), None)
     return config
 
 
 def layers_of(config: Mapping[str, Any]) -> tuple[list[LayerKind], str | None]:
     """A kind for each layer with a cache, in order; and what is not known about them, if anything is not."""
     text = text_config(config)
+    try:
+        return _layers(text)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
+        return [], f"a value that no model has ({error})"
+
+
+def _layers(text: Mapping[str, Any]) -> tuple[list[LayerKind], str | None]:
     names, unsure = _names(text)
     if names is None:
         return [], unsure
@@ -106,6 +117,8 @@ def _window(text: Mapping[str, Any]) -> int | None:
 def _names(text: Mapping[str, Any]) -> tuple[list[str] | None, str | None]:
     count = text.get("num_hidden_layers")
     layers = count if isinstance(count, int) and count > 0 else 1
+    if layers > _MOST_LAYERS:
+        return None, f"{layers} layers"
     if "deepseek_v4" in _type(text):
         return None, "DeepSeek V4's compressed and sliding layers"
     for key in ("layer_types", "layers_block_type"):

@@ -5,7 +5,7 @@ No rules of its own: `analyzer.cache` has the server's, `analyzer.blocks` the ke
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -149,29 +149,33 @@ def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None
     the events ran out), so that the model and the server disagree and there is nothing to predict.
     """
     hits: dict[str, Hit | None] = {}
-    waiting: dict[str, Start] = {}
+    waiting: OrderedDict[str, Start] = OrderedDict()
     for event in events:
+        first, freed = next(iter(waiting), None), False
         match event:
             case Start():
                 hits[event.request_id] = None
                 waiting[event.request_id] = event
             case Grow():
-                if event.request_id in cache:
+                if freed := event.request_id in cache:  # it may put out another
                     cache.extend(event.request_id, event.generated)
             case Finish() if event.request_id in waiting:
                 del waiting[event.request_id]
             case Finish():
-                if event.request_id in cache:  # else it was lost in a restart
+                if freed := event.request_id in cache:  # else it was lost in a restart
                     cache.finish(event.request_id, event.generated, ahead_tokens=event.ahead_tokens)
             case Restart():
                 waiting.clear()
                 cache.reset()
-        _admit_waiting(waiting, hits, cache)
+        # Who waits first waits on until blocks come free: to try at every event takes the square of them.
+        if freed or next(iter(waiting), None) != first:
+            _admit_waiting(waiting, hits, cache)
     return hits
 
 
-def _admit_waiting(waiting: dict[str, Start], hits: dict[str, Hit | None], cache: TokenCache) -> None:
-    for start in list(waiting.values()):
+def _admit_waiting(waiting: OrderedDict[str, Start], hits: dict[str, Hit | None], cache: TokenCache) -> None:
+    while waiting:
+        start = next(iter(waiting.values()))
         hit = cache.admit(start.request_id, start.token_ids, start.namespace, skip_reading=start.skip_reading)
         if hit is None:
             return

@@ -5,7 +5,6 @@ One reader for all dialects: their spellings are a table here. Texts and tool ca
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -13,6 +12,7 @@ from analyzer.answers import choice_index, choices_of, ids_of, read_answers
 from analyzer.core import Outcome, Reply, Usage
 from analyzer.first_token import is_stream
 from analyzer.sse import read_events
+from analyzer.told import MOST_EXACT, json_object
 from store.records import Exchange
 
 # vLLM 0.32: chat/completions usage, Responses `input_tokens_details`, Anthropic `cache_read_...`;
@@ -22,8 +22,6 @@ _COMPLETION_KEYS = ("completion_tokens", "output_tokens")
 _DETAIL_KEYS = ("prompt_tokens_details", "input_tokens_details")
 _BESIDE_INPUT = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _CACHED_KEYS = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
-_MOST_EXACT = 1 << 53
-"""JSON numbers are exact below it (RFC 8259 section 6); a count beyond it counts nothing."""
 
 type _Object = dict[str, Any]
 """A JSON object, asked about by its class: an abstract one takes ten times as long, and events are many."""
@@ -37,13 +35,13 @@ def read_reply(exchange: Exchange) -> Reply:
     body = exchange.response.content
     if is_stream(exchange):
         events = read_events(body)
-        objects = [parsed for event in events if (parsed := _object(event.data)) is not None]
+        objects = [parsed for event in events if (parsed := json_object(event.data)) is not None]
         at_end = any(event.data == "[DONE]" for event in events)
     else:
-        parsed = _object(body)
+        parsed = json_object(body)
         objects = [] if parsed is None else [parsed]
         at_end = parsed is not None or exchange.response.wire_length == 0
-    at_end = at_end or any(item.get("type") in _END_EVENTS for item in objects)
+    at_end = at_end or any(_is_event(item, _END_EVENTS) for item in objects)
     error = next((message for item in objects if (message := _error(item))), None)
     return Reply(
         outcome=_outcome(exchange, at_end=at_end, error=error),
@@ -73,17 +71,14 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _object(text: str | bytes) -> _Object | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+def _is_event(item: _Object, kinds: frozenset[str]) -> bool:
+    kind = item.get("type")
+    return isinstance(kind, str) and kind in kinds
 
 
 def _error(item: _Object) -> str | None:
     error = item.get("error")
-    if item.get("type") in _ERROR_EVENTS and not error:
+    if _is_event(item, _ERROR_EVENTS) and not error:
         response = item.get("response")
         error = (response.get("error") if isinstance(response, dict) else None) or item.get("message")
         error = error or item["type"]
@@ -158,7 +153,7 @@ def _prompt_ids(objects: Iterable[_Object]) -> tuple[tuple[int, ...], ...]:
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < _MOST_EXACT
+    return type(value) is int and 0 <= value < MOST_EXACT
 
 
 def _first_count(holder: Mapping[str, Any], keys: Iterable[str]) -> int | None:

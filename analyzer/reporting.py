@@ -27,6 +27,7 @@ from analyzer.reports import ReportForm
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile
 from analyzer.settings import note_on_ignored, parse_settings
+from analyzer.wording import one_line
 from store.db import Capture
 
 DONE, FAILED, CHECK_DID_NOT_HOLD = 0, 1, 3
@@ -67,7 +68,7 @@ def run_report(
     put(lambda width, color: chosen.format(report, width=width, color=color), output)
     if form != "text":  # a text report has said it itself
         for problem in report.problems:
-            print(f"locality: {problem}", file=sys.stderr)
+            print(one_line(f"locality: {problem}"), file=sys.stderr)
     if report.problems and not report.summary.rendered:
         return FAILED
     return _check(report, checks, baseline)
@@ -92,10 +93,10 @@ def print_summary(target: str, options: Options) -> None:
         report = read_analysis(target, options).report
     except Exception as error:
         # The command has run and its exit status must stand, whatever is wrong with the report.
-        print(f"locality: no summary: {error}", file=sys.stderr)
+        print(one_line(f"locality: no summary: {error}"), file=sys.stderr)
         return
     text = plugins("reports")["text"].format(report, width=None, color=False)
-    print(*text.split("\n")[:3], *report.problems, sep="\n", file=sys.stderr)
+    print(*text.split("\n")[:3], *map(one_line, report.problems), sep="\n", file=sys.stderr)
 
 
 def _form(name: str) -> ReportForm:

@@ -5,7 +5,6 @@ It asks nobody. What was not said is None; what has to be assumed is named by wh
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,11 +17,13 @@ from analyzer.kv_layout import KVLayout
 from analyzer.report import Server
 from analyzer.settings import FACT_PATH, UNTOLD, ServerSettings, parse_settings
 from analyzer.tokens import Tokenizer
+from analyzer.told import json_object, size_of
 from store.engine import CaptureError
 from store.records import ServerFact
 
-_LABEL = re.compile(r'\b(\w+)="((?:[^"\\]|\\.)*)"')
-_GAUGE = re.compile(r"sglang:(page_size|num_pages)(?:\{.*\})? (\d+)(?:\.0)?\s*")
+# A name is looked for where one begins, and not again at each of its letters.
+_LABEL = re.compile(r'(?<!\w)(\w+)="((?:[^"\\]|\\.)*)"')
+_GAUGE = re.compile(r"sglang:(page_size|num_pages)(?:\{.*\})? ([0-9]+)(?:\.0)?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,21 +75,21 @@ def read_profile(facts: Iterable[ServerFact]) -> ServerProfile:
     labels = _cache_labels(metrics) or _sglang_pages(metrics)
     return ServerProfile(
         owner=_string(base, "owned_by"),
-        version=_string(_json(answers.get("/version", b"")), "version"),
+        version=_string(json_object(answers.get("/version", b"")) or {}, "version"),
         model=_string(base, "id"),
         root=_string(base, "root"),
-        max_model_len=_whole(base.get("max_model_len")),
-        block_size=_whole(labels.get("block_size")),
-        pool_blocks=_whole(labels.get("num_gpu_blocks")),
+        max_model_len=size_of(base.get("max_model_len")),
+        block_size=size_of(labels.get("block_size")),
+        pool_blocks=size_of(labels.get("num_gpu_blocks")),
         # llama.cpp tools/server: what /props says
-        slots=_whole(_json(answers.get("/props", b"")).get("total_slots")),
+        slots=size_of((json_object(answers.get("/props", b"")) or {}).get("total_slots")),
         cache_labels=labels,
         adapters=frozenset(item["id"] for item in models if item.get("parent") and _string(item, "id")),
     )
 
 
 def _models(body: bytes) -> list[dict[str, Any]]:
-    listed = _json(body).get("data")
+    listed = (json_object(body) or {}).get("data")
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
 
 
@@ -115,24 +116,9 @@ def _sglang_pages(metrics: bytes) -> dict[str, str]:
     return found
 
 
-def _json(body: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
 def _string(holder: dict[str, Any], key: str) -> str | None:
     value = holder.get(key)
     return value if isinstance(value, str) else None
-
-
-def _whole(value: Any) -> int | None:
-    """A positive whole number; labels are text, and an unset one is the word None."""
-    if isinstance(value, str) and value.isdecimal():
-        value = int(value)
-    return value if isinstance(value, int) and value > 0 else None
 
 
 def read_settings(facts: Iterable[ServerFact], given: str | None) -> ServerSettings:
@@ -197,8 +183,8 @@ def settle(
 def _model_config(profile: ServerProfile, tokenizer: Tokenizer | None) -> Mapping[str, Any] | None:
     """The model's config.json: beside what the server loaded, else beside the tokenizer."""
     if profile.root is not None:
-        with suppress(OSError, ValueError):
-            found = json.loads((Path(profile.root) / "config.json").read_bytes())
-            if isinstance(found, dict):
+        with suppress(OSError, ValueError):  # a path may be any text, too
+            found = json_object((Path(profile.root) / "config.json").read_bytes())
+            if found is not None:
                 return found
     return (tokenizer.model_config or None) if tokenizer else None

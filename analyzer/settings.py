@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from analyzer.chat_requests import EFFORTS
 from analyzer.serve_command import CommandLine, Flag, read_flags, write_flags
+from analyzer.told import MOST_EXACT
 
 type FormatOption = Literal["auto", "string", "openai"]
 
@@ -95,10 +96,10 @@ def parse_settings(command: str) -> ServerSettings:
         elif flag.name in _SPECULATIVE:
             said["speculative_config"] = {
                 **(said.get("speculative_config") or {}),
-                _SPECULATIVE[flag.name]: _scalar(flag),
+                _SPECULATIVE[flag.name]: _read(flag, _scalar),
             }
         elif flag.name in _READERS:
-            value = _read(flag)
+            value = _read(flag, _READERS[flag.name])
             if flag.keys and isinstance(said.get(flag.name), Mapping):
                 value = _merged(said[flag.name], value)
             said[flag.name] = value
@@ -136,8 +137,11 @@ def load_template(given: str) -> str:
     """
     if any(char in given for char in "{}\n"):
         return given
+    path = Path(given).expanduser()
     try:
-        return Path(given).expanduser().read_text(encoding="utf-8")
+        if not path.is_file():  # a device or a pipe may never end
+            raise OSError("no such file")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ValueError(
             f"the server renders with the chat template {given}, which cannot be read here: put its text or"
@@ -158,11 +162,16 @@ def _with_text(flag: Flag) -> Flag:
         return flag
 
 
-def _read(flag: Flag) -> Any:
+def _read(flag: Flag, reader: Callable[[Flag], Any]) -> Any:
+    name = f"--{flag.name.replace('_', '-')}"
+    if not flag.values:
+        raise ValueError(f"{name} has no value")
     try:
-        return _READERS[flag.name](flag)
-    except (ValueError, IndexError) as error:
-        raise ValueError(f"--{flag.name.replace('_', '-')} has no value that can be read: {error}") from error
+        return reader(flag)
+    except RecursionError as error:
+        raise ValueError(f"{name} has no value that can be read: it is nested too deeply") from error
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{name} has no value that can be read: {error}") from error
 
 
 def _text(flag: Flag) -> str:
@@ -180,6 +189,14 @@ def _whole(flag: Flag) -> int | None:
         return None
     scale = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}.get(text[-1])
     return int(text) if scale is None else int(float(text[:-1]) * scale)
+
+
+def _size(flag: Flag) -> int | None:
+    """A number of tokens or blocks, of which there is at least one."""
+    value = _whole(flag)
+    if value is not None and not 0 < value < MOST_EXACT:
+        raise ValueError(f"{value} is no size")
+    return value
 
 
 def _mapping(flag: Flag) -> Mapping[str, Any]:
@@ -230,7 +247,10 @@ def _adapters(flag: Flag) -> tuple[str, ...]:
             found.append(text.partition("=")[0])
             continue
         listed = json.loads(text)
-        found += [item["name"] for item in (listed if isinstance(listed, list) else [listed])]
+        for item in listed if isinstance(listed, list) else [listed]:
+            if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+                raise ValueError("an adapter without a name")
+            found.append(item["name"])
     return tuple(found)
 
 
@@ -248,17 +268,17 @@ _READERS: dict[str, Callable[[Flag], Any]] = {
     "served_model_name": _texts,
     "tokenizer": _text,
     "tokenizer_mode": _text,
-    "max_model_len": _whole,
+    "max_model_len": _size,
     "chat_template": _text,
     "chat_template_content_format": _format,
     "default_chat_template_kwargs": _mapping,
     "anthropic_disabled_thinking_effort": _effort,
-    "block_size": _whole,
-    "num_gpu_blocks_override": _whole,
+    "block_size": _size,
+    "num_gpu_blocks_override": _size,
     "prefix_cache_retention_interval": _whole,
     "prefix_match_unit": _whole,
     "mamba_cache_mode": _text,
-    "max_num_batched_tokens": _whole,
+    "max_num_batched_tokens": _size,
     "speculative_config": _mapping,
     "lora_modules": _adapters,
 }

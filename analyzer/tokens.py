@@ -280,7 +280,7 @@ def _read_json(path: Path, *, required: bool) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TokenizerError(f"{path} cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise TokenizerError(f"{path} does not hold a JSON object")

@@ -15,7 +15,7 @@ from analyzer.core import Conversation, Rendering, Reply, TokenIds
 from analyzer.prompts import PromptReader
 from analyzer.reading import reached_the_model, read_request
 from analyzer.registry import plugins
-from analyzer.renderers import Job, RenderFailed
+from analyzer.renderers import Job, RenderFailed, unexpected
 from analyzer.rendering import AUTO, FROM_SERVER, render, verdicts
 from analyzer.replies import read_reply
 from analyzer.sourced import spans_of
@@ -110,6 +110,14 @@ class _Verifier:
         """Compare all prompts of an exchange with the server's ids, and their count with its count."""
         if not reached_the_model(exchange):
             return
+        try:
+            self._read(exchange)
+        except RenderFailed:
+            raise  # of a renderer that the user named
+        except Exception as error:
+            self._found.undone[f"not read: {unexpected(error)}"] += 1
+
+    def _read(self, exchange: Exchange) -> None:
         request, reply = read_request(exchange), read_reply(exchange)
         self._found.prompts += max(1, len(request.conversations))
         if request.problem:

@@ -15,6 +15,7 @@ from analyzer.rendering import FROM_SERVER
 from analyzer.reporting import CHECK_DID_NOT_HOLD, DONE, FAILED, ProgressBar, check_usage
 from analyzer.servers import read_profile, read_settings
 from analyzer.verification import Difference, Verification, verify
+from analyzer.wording import one_line
 from store.db import Capture
 
 SHOWN = 20
@@ -38,9 +39,9 @@ def run_verify(target: str, options: Options) -> int:
             reader, missing = make_reader(options, read_profile(facts), settings)
             found = verify(capture, reader, options.renderer, progress)
     for line in summary(found):
-        print(line)
+        print(one_line(line))
     for line in _complaints(found, missing, asked=options.server):
-        print(f"locality: {line}", file=sys.stderr)
+        print(one_line(f"locality: {line}"), file=sys.stderr)
     if not found.holds:
         return CHECK_DID_NOT_HOLD
     return FAILED if options.server is not None and found.undone else DONE

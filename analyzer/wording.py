@@ -54,6 +54,11 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def printable(text: str) -> str:
+    """A text of several lines, of whoever wrote it, without what would move the cursor."""
+    return "\n".join(map(one_line, text.split("\n")))
+
+
 def differing(before: str, after: str) -> tuple[str, str]:
     """Both texts without the run on which they agree again: what was there, and what is there now.
 

@@ -37,6 +37,7 @@ PURE = (
     "generated",
     "prefix_encoding",
     "shared_json",
+    "told",
     "report",
     "prefill_rate",
     "cause_totals",

@@ -53,7 +53,9 @@ class LlamaCppEngine:
     def predict(self, traffic: Traffic, server: Server) -> dict[str, int | None]:
         """Cached tokens of each request; None where it was still waiting for a slot when it ended."""
         assert server.slots is not None, "settle() gives this kind its slots"
-        return first_come_first_served(traffic, _Slots(server.slots))
+        # A request takes one slot: those beyond their number are never touched, however many are claimed.
+        slots = _Slots(min(server.slots, len(traffic.requests) or 1))
+        return first_come_first_served(traffic, slots)
 
 
 class _Slots:

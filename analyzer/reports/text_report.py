@@ -34,7 +34,7 @@ class TextReport:
         """Summary, calibration, a row a turn, notes, and last, where a terminal stops, the findings."""
         console = console_of(width, color=color)
         for line in opening(report):
-            console.print(line, soft_wrap=True)  # a line each, whoever reads them
+            console.print(one_line(line), soft_wrap=True)  # a line each, whoever reads them
         if report.turns:
             console.print()
             print_rows(console, report.turns, exact=report.server.engine_exact)

@@ -20,7 +20,8 @@ from analyzer.renderers import RenderFailed
 from analyzer.report import Report
 from analyzer.reporting import run_report
 from store.db import Capture
-from store.records import Chunk, RequestSeen, ResponseSeen
+from store.records import Chunk, RequestSeen, ResponseSeen, ServerFact
+from tests.conftest import locality
 
 CHAT, COMPLETIONS, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/messages"
 
@@ -240,3 +241,54 @@ def test_a_template_that_ran_over_its_time_is_not_run_again() -> None:
         with pytest.raises(TemplateFailed) as again:
             render(messages=[], clock=datetime.min)
         assert str(again.value) == str(first.value)
+
+
+TERMINAL = "\x1b[31m\x9b1m\x07\x00\u202e\u2028"
+"""What would colour, ring, turn round or break what is printed."""
+
+
+def test_what_a_server_says_moves_no_cursor(tmp_path: Path, sample_tokenizer: Path) -> None:
+    said = {"data": [{"id": f"m{TERMINAL}", "root": TERMINAL, "owned_by": TERMINAL}]}
+    target = around(tmp_path, CHAT, b"{}", json.dumps({"error": f"no{TERMINAL}"}).encode())
+    with Capture.create_or_open(str(target), redaction="secrets") as made:
+        for path, answer in (("/v1/models", said), ("/version", {"version": f"1{TERMINAL}"})):
+            made.save_facts([ServerFact(at_ns=1, path=path, status=200, body=json.dumps(answer).encode())])
+    tokenizer = ("--tokenizer", str(sample_tokenizer))
+    own = (
+        "--serve-command",
+        f"vllm serve m --chat-template '{{{{ raise_exception(\"no{TERMINAL[:6]}\") }}}}'",
+    )
+    for arguments in (
+        ("report", str(target), *tokenizer),
+        ("report", str(target), *tokenizer, *own, "--renderer", "jinja"),
+        ("show", str(target), "3", *tokenizer),
+        ("show", str(target), "3", *tokenizer, *own),
+        ("verify", str(target), *tokenizer, *own),
+        ("compare", str(target), str(target), *tokenizer),
+    ):
+        printed = locality(*arguments)
+        assert not set("\x1b\x9b\x07\x00\u202e\u2028") & set(printed.stdout + printed.stderr)
+
+
+@pytest.mark.parametrize("kind", [[1], {"a": 1}, 5, None, True])
+def test_an_answer_of_no_kind_is_read_for_what_else_it_says(
+    tmp_path: Path, sample_tokenizer: Path, kind: Any
+) -> None:
+    answer = json.dumps({"type": kind, "usage": {"prompt_tokens": 7}}).encode()
+    target = around(tmp_path, CHAT, json.dumps(user("two")).encode(), answer)
+    report = reported(target, sample_tokenizer)
+    assert report.turns[1].reported_prompt_tokens == 7
+    good_rows_stand(report)
+
+
+def test_verify_goes_on_behind_an_exchange_it_stumbles_over(
+    tmp_path: Path, sample_tokenizer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(exchange: Any) -> Any:
+        raise ArithmeticError("nobody foresaw it")
+
+    monkeypatch.setattr("analyzer.verification.read_reply", fails)
+    target = around(tmp_path, CHAT, json.dumps(user("x")).encode())
+    done = locality("verify", str(target), "--tokenizer", str(sample_tokenizer))
+    assert done.returncode == 0
+    assert "not read: ArithmeticError: nobody foresaw it" in done.stderr

@@ -269,3 +269,21 @@ def test_misuse_is_refused() -> None:
         cache.admit("r", keys, 32)
     with pytest.raises(ValueError, match="not in flight"):
         cache.finish("s", 1)
+
+
+def test_a_long_queue_is_looked_at_only_when_blocks_come_free() -> None:
+    class Counting(TokenCache):
+        admits = 0
+
+        def admit(self, *args: Any, **named: Any) -> Hit | None:
+            self.admits += 1
+            return super().admit(*args, **named)
+
+    requests = 2000
+    prompts = [np.full(16, number, dtype=np.int32) for number in range(requests)]
+    events: list[Event] = [Start(request_id=str(at), token_ids=ids) for at, ids in enumerate(prompts)]
+    events += [Finish(request_id=str(at), generated=1) for at in range(requests)]
+    cache = Counting(16, 4)  # room for one of two blocks
+    hits = simulate(events, cache)
+    assert [hit is None for hit in hits.values()] == [False] * requests
+    assert cache.admits <= 3 * requests
