@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from analyzer.first_token import first_token_ns
 from store.records import Body, Chunk, Exchange
-from tests.causes.pairs import exchange
+from tests.captures import exchange_of
 
 
 def event(**fields: object) -> bytes:
@@ -22,7 +22,7 @@ def streamed(*pieces: tuple[int, bytes], kind: str = "text/event-stream; charset
         body += piece
         chunks.append(Chunk(byte_end=len(body), at_ns=milliseconds * 10**6))
     return replace(
-        exchange("/v1/responses", b"{}"),
+        exchange_of("/v1/responses", b"{}"),
         response_headers=(("Content-Type", kind),),
         response=Body(content=body, wire_length=len(body)),
         chunks=tuple(chunks),
