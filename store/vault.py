@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 SALT_BYTES = 16
 # Letters and digits that change places so often, and differently, in so long a value were drawn by a machine:
-# there are too many of those to guess, however fast. Slow hashes of a thousand keys would hold up the writer
-# for a minute.
+# there are too many of those to guess, however fast. Slow hashes of a thousand keys
+# would hold up the writer for a minute.
 _LONG, _MANY = 32, 6
 _DIGIT_EDGE = re.compile(rb"(?=([A-Za-z][0-9]|[0-9][A-Za-z]))")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """A secret as the capture knows it: its number, its kind, and 32 bytes of scrypt."""
+    """A secret as the capture knows it: its number, its kind, and a digest of 32 bytes."""
 
     number: int
     kind: str
