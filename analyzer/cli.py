@@ -224,6 +224,7 @@ def verify(capture: str, **chosen: Any) -> None:
 
 @main.command("list")
 @click.argument("what", type=click.Choice(["renderers", "dialects", "engines", "causes", "reports"]))
+@explained
 def list_plugins(what: str) -> None:
     """List the plug-ins of a kind, with what each is for."""
     from analyzer.registry import describe
