@@ -166,3 +166,10 @@ def test_a_report_is_not_written_over_what_it_is_made_from(
             assert made.returncode == 2
             assert f"-o {output} is read for this report" in made.stderr
             assert output.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--fail-under", "--tolerance"])
+def test_a_bound_that_is_no_number_is_wrong_usage(captures: dict[str, Path], option: str) -> None:
+    made = locality("report", str(captures["good"]), option, "nan")
+    assert (made.returncode, made.stdout) == (2, "")
+    assert "nan is no number" in made.stderr
