@@ -230,6 +230,7 @@ main.add_command(import_)
     "what",
     type=click.Choice(["renderers", "dialects", "engines", "causes", "exports", "imports", "reports"]),
 )
+@explained
 def list_plugins(what: str) -> None:
     """List the plug-ins of a kind, with what each is for."""
     from analyzer.registry import describe

@@ -5,6 +5,7 @@ Nothing is decided here; what a value means is told where it is used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,13 @@ def analysis_options[F: Callable[..., Any]](command: F) -> F:
     )
 
 
+def _number(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Refuses nan: whatever is compared with it holds, or does not, for no reason."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no number")
+    return value
+
+
 def check_options[F: Callable[..., Any]](command: F) -> F:
     """What a report is to hold: each is a field of `reporting.Checks`."""
     return _with(
@@ -109,6 +117,7 @@ def check_options[F: Callable[..., Any]](command: F) -> F:
         click.option(
             "--fail-under",
             type=click.FloatRange(0, 100),
+            callback=_number,
             metavar="PCT",
             help="Exit with 3 if less than PCT percent of the prompt tokens are reusable.",
         ),
@@ -122,6 +131,7 @@ def check_options[F: Callable[..., Any]](command: F) -> F:
         click.option(
             "--tolerance",
             type=click.FloatRange(min=0),
+            callback=_number,
             default=0,
             show_default=True,
             metavar="PCT",

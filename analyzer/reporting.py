@@ -29,6 +29,7 @@ from analyzer.servers import ServerProfile
 from analyzer.settings import note_on_ignored, parse_settings
 from analyzer.wording import one_line
 from store.db import Capture
+from store.engine import sqlite_path
 
 DONE, FAILED, CHECK_DID_NOT_HOLD = 0, 1, 3
 
@@ -64,6 +65,8 @@ def run_report(
     chosen = _form(form)
     check_usage(options)
     baseline = _baseline(checks)
+    if output is not None and output.exists() and any(map(output.samefile, _read_files(target, checks))):
+        raise click.UsageError(f"-o {output} is read for this report; choose another file")
     report = read_report(target, options, no_text=no_text)
     put(lambda width, color: chosen.format(report, width=width, color=color), output)
     if form != "text":  # a text report has said it itself
@@ -72,6 +75,12 @@ def run_report(
     if report.problems and not report.summary.rendered:
         return FAILED
     return _check(report, checks, baseline)
+
+
+def _read_files(target: str, checks: Checks) -> Iterator[Path]:
+    """The files that a report is made from: to write into one would destroy it."""
+    named = (sqlite_path(target), checks.baseline)
+    yield from (Path(path) for path in named if path is not None and Path(path).exists())
 
 
 def check_usage(options: Options) -> None:
@@ -141,6 +150,8 @@ def put(text: Callable[[int | None, bool], str], output: Path | None) -> None:
     if output is not None:
         output.write_text(_writable(text(None, False), "utf-8"), encoding="utf-8")
         return
+    if sys.stdout is None:
+        raise OSError("stdout is closed; give -o FILE, or leave it open")
     # COLUMNS, else the terminal's own; nothing where there is neither.
     width = shutil.get_terminal_size((0, 0)).columns or None
     dumb = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")

@@ -148,3 +148,28 @@ def test_a_baseline_that_is_none_is_wrong_usage_before_anything_is_read(
     made = locality("report", str(captures["good"]), "--baseline", str(tmp_path / "none.json"))
     assert (made.returncode, made.stdout) == (2, "")
     assert "report --format json" in made.stderr
+
+
+def test_a_report_is_not_written_over_what_it_is_made_from(
+    captures: dict[str, Path], folder: Path, tmp_path: Path
+) -> None:
+    tokenizer, capture = ("--tokenizer", str(folder)), captures["good"]
+    baseline, alias = tmp_path / "baseline.json", tmp_path / "alias"
+    assert (
+        locality("report", str(capture), *tokenizer, "--format", "json", "-o", str(baseline)).returncode == 0
+    )
+    alias.symlink_to(capture)
+    for target in (str(capture), f"sqlite:///{capture}"):
+        for output in (capture, alias, baseline):
+            before = output.read_bytes()
+            made = locality("report", target, *tokenizer, "--baseline", str(baseline), "-o", str(output))
+            assert made.returncode == 2
+            assert f"-o {output} is read for this report" in made.stderr
+            assert output.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--fail-under", "--tolerance"])
+def test_a_bound_that_is_no_number_is_wrong_usage(captures: dict[str, Path], option: str) -> None:
+    made = locality("report", str(captures["good"]), option, "nan")
+    assert (made.returncode, made.stdout) == (2, "")
+    assert "nan is no number" in made.stderr
