@@ -126,7 +126,8 @@ def test_what_answers_do_not_tell_is_all_that_is_missed(folder: Path, small: str
     play(small, capture, REQUESTS)
     told = report(capture)
     missed = differing(told["turns"])
-    # A client that left does not say how far its answer came, and so how much was evicted for it.
+    # A client that left does not say how far its answer came, and so how much was evicted for it: the server
+    # samples on until it notices (up to 60 tokens here), or never begins. Nor do answers of unknown ids.
     known = {"engine.answer_ids", "engine.client_gone", "engine.evicted"}
     assert {label for _, _, label in missed.values()} <= known
     assert len(missed) <= 0.03 * len(reported(told["turns"]))
