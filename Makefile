@@ -37,14 +37,14 @@ test-vllm: $(READY) ## hold ids, counts and hits against a real vLLM on the CPU
 	@$(VLLM_PYTHON) -m tests.vllm.build $(VLLM_VENV); code=$$?; \
 	if [ $$code = 75 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi; \
 	LOCALITY_TEST_VLLM=$(VLLM_VENV) LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) \
-		$(BIN)/python -m pytest --durations=12 tests/vllm/live.py
+		$(BIN)/python -m pytest --durations=12 tests/vllm/live.py tests/vllm/live_cache.py tests/vllm/live_ledger.py
 
 check: $(READY) ## lint, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY) ## measure: report, storage, streaming
+bench: $(READY) ## measure: report, causes, storage, streaming, simulated cache
 	$(BIN)/python -m tests.bench
 
 clean: ## remove the environments, what was fetched for the tests, and caches

@@ -12,45 +12,73 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
+from analyzer.chat_requests import EFFORTS, template_kwargs
 from analyzer.core import Conversation
+from analyzer.renderers import Job, RenderFailed
+from analyzer.settings import load_template
 from analyzer.sourced import concat
-
-type DisabledEffort = Literal["none", "low"]
 
 MAX_SECONDS = 10.0
 MAX_CHARS = 1024 * 1024
-_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _CHAT = tuple({"role": role, "content": "t"} for role in ("system", "user", "system", "user"))
-HELLO = ({"role": "user", "content": "Hi"},)
-"""The messages that the effort is tried with."""
 
 
-def settle(
-    conversation: Conversation,
-    templates: Callable[[], Iterable[str]],
-    effort: Callable[[], DisabledEffort],
-) -> Conversation:
+def settle(job: Job, templates: Callable[[], Iterable[str]], effort: Callable[[], str]) -> Conversation:
     """The conversation as this server's templates want it; see `refuse_inline_system` for `templates`.
 
-    Each is asked only where the request needs it.
+    Each is asked only where the request needs it, and the effort only where the start line names none.
     """
+    conversation = job.conversation
     inline = any(item["role"] == "system" for item in conversation.messages[1:])
     if conversation.merges_system and inline and refuse_inline_system(templates()):
         conversation = with_merged_system(conversation)
-    if conversation.low_effort_kwargs is not None and effort() == "low":
-        low = conversation.low_effort_kwargs
-        conversation = replace(conversation, template_kwargs=low, reasoning_effort="low")
+    if conversation.disabled_thinking is not None:
+        told = job.settings.anthropic_disabled_thinking_effort
+        chosen = effort() if told == "auto" else told
+        conversation = replace(
+            conversation,
+            template_kwargs=conversation.disabled_thinking[chosen],
+            reasoning_effort=chosen,
+        )
     return conversation
 
 
-def settle_encoder(conversation: Conversation, chat_template: str | None) -> Conversation:
+def settle_encoder(job: Job, render: Callable[[Job], object]) -> Conversation:
     """The conversation as a renderer that is no template gets it: there only `--chat-template` is tried.
 
-    Disabled thinking is taken for the effort none, which is what the server's `/render` does.
+    `render` renders a prompt as that renderer does, and raises RenderFailed where it refuses it.
     """
-    return settle(conversation, lambda: [chat_template] if chat_template else [], lambda: "none")
+
+    def templates() -> list[str]:
+        given = job.settings.chat_template
+        return [] if given is None else [load_template(given)]
+
+    return settle(job, templates, lambda: disabled_effort(probe_of(job, render)))
+
+
+def probe_of(job: Job, render: Callable[[Job], object]) -> Callable[[str], object]:
+    """Renders what the server tries an effort with; the result is None where it is refused."""
+
+    def probe(effort: str) -> object:
+        try:
+            return render(replace(job, conversation=hello(effort), sourced=False))
+        except RenderFailed:
+            return None
+
+    return probe
+
+
+def hello(effort: str | None = None) -> Conversation:
+    """The prompt that an effort is tried with (serving.py:221-238)."""
+    return Conversation(
+        dialect="chat",
+        prompt_index=0,
+        messages=({"role": "user", "content": "Hi"},),
+        template_kwargs=template_kwargs({}, effort),
+        reasoning_effort=effort,
+    )
 
 
 def with_merged_system(conversation: Conversation) -> Conversation:
@@ -71,16 +99,15 @@ def refuse_inline_system(templates: Iterable[str]) -> bool:
     return not given or any(_refuses(template) for template in given)
 
 
-def disabled_effort(render: Callable[[Mapping[str, Any]], object]) -> DisabledEffort:
+def disabled_effort(probe: Callable[[str], object]) -> str:
     """The effort for disabled thinking: low where the renderer rejects or ignores none.
 
-    `render` gives the prompt of `HELLO` under template arguments, or None where it fails.
+    `probe` gives the prompt of `hello` under an effort, or None where it fails.
     """
-    none = render({"reasoning_effort": "none", "enable_thinking": False})
+    none = probe("none")
     if none is None:
         return "low"
-    tried = (render({"reasoning_effort": effort, "enable_thinking": True}) for effort in _EFFORTS)
-    return "low" if any(prompt == none for prompt in tried) else "none"
+    return "low" if any(probe(effort) == none for effort in EFFORTS if effort != "none") else "none"
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from analyzer.chat_requests import dump_tool
-from analyzer.sourced_json import with_members
+from analyzer.sourced_json import like, with_members
 
 _CHANGES = ("tool_addition", "tool_removal")
 
@@ -67,12 +67,5 @@ def _chat_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError("a tool has no input_schema")
     # A schema without a type gets one, last (protocol.py:119-127).
     typed = schema if "type" in schema else with_members(schema, {}, {"type": "object"})
-    return dump_tool(
-        {
-            "name": tool.get("name"),
-            "description": tool.get("description"),
-            "parameters": typed,
-            "strict": tool.get("strict"),
-            "defer_loading": tool.get("defer_loading"),
-        }
-    )
+    kept = {key: item for key, item in tool.items() if key != "input_schema"}
+    return dump_tool(like(tool, kept | {"parameters": typed}))

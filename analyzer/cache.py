@@ -7,7 +7,6 @@ calls; `analyzer.replay` takes token ids and events. The rules are those of vLLM
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.blocks import BlockKeys
@@ -22,30 +21,7 @@ class Hit:
     evicted_blocks: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FullAttention:
-    """Which cached blocks a request may use, where every layer attends to the whole sequence.
-
-    This is the seam for sliding windows, state spaces and hybrids: those look for other runs of blocks
-    (`single_type_kv_cache_manager.py:943,1454`), keep only some of what they fill (`:535`) and take the
-    smallest hit of several groups (`kv_cache_coordinator.py:796`). A policy of theirs answers `usable`
-    here, and one more question, which filled blocks are worth registering; here it is all of them.
-
-    `drop_last_block`: drafters of the EAGLE family and MTP need the tokens before the generation point
-    computed again, and give up the last block of a hit (`single_type_kv_cache_manager.py:819`).
-    """
-
-    drop_last_block: bool = False
-
-    def usable(self, pool: BlockPool, keys: Sequence[int], max_blocks: int) -> list[int]:
-        """The cached blocks that a sequence with these keys starts from, at most `max_blocks`."""
-        found = pool.find(keys[:max_blocks])
-        if self.drop_last_block and found:
-            found.pop()
-        return found
-
-
-class _Sequence:
+class Sequence:
     """One request's tokens as far as they are known, and its blocks while it runs."""
 
     __slots__ = ("blocks", "keys", "prompt_tokens", "registered", "skip_reading", "tokens")
@@ -60,7 +36,11 @@ class _Sequence:
 
 
 class PrefixCache:
-    """The cache of one server (one data-parallel rank): one pool of equal blocks, one attention policy.
+    """The cache of one server (one data-parallel rank): one pool of equal blocks, all layers alike.
+
+    `drop_last_block`: drafters of the EAGLE family and MTP need the tokens before the generation point
+    computed again, and give up the last block of a hit (`single_type_kv_cache_manager.py:819`).
+    `analyzer.grouped_cache` is the same for models whose layers remember different things.
 
     `capacity` is `num_gpu_blocks - 1` (the null block is never handed out, `block_pool.py:187`), or None
     for a pool that never evicts. What is simplified: a prompt is scheduled whole at its admission,
@@ -69,16 +49,16 @@ class PrefixCache:
     """
 
     def __init__(
-        self, block_size: int, capacity: int | None = None, policy: FullAttention | None = None
+        self, block_size: int, capacity: int | None = None, *, drop_last_block: bool = False
     ) -> None:
         if block_size < 1:
             raise ValueError(f"block_size must be at least 1 token, not {block_size}")
         self.block_size = block_size
         self.pool = BlockPool(capacity)
-        self.policy = policy or FullAttention()
+        self.drop_last_block = drop_last_block
         # Both in the order in which the scheduler holds them: admission, and preemption.
-        self._running: dict[str, _Sequence] = {}
-        self._preempted: dict[str, _Sequence] = {}
+        self._running: dict[str, Sequence] = {}
+        self._preempted: dict[str, Sequence] = {}
 
     def admit(
         self, request_id: str, keys: BlockKeys, prompt_tokens: int, *, skip_reading: bool = False
@@ -96,8 +76,7 @@ class PrefixCache:
         self._resume_preempted()
         if self._preempted:  # they stand before every new request in the queue (scheduler.py:1613)
             return None
-        sequence = _Sequence(keys.tolist(), prompt_tokens, skip_reading)
-        return self._start(request_id, sequence)
+        return self._start(request_id, self._sequence(keys.tolist(), prompt_tokens, skip_reading))
 
     def extend(self, request_id: str, generated_tokens: int, keys: BlockKeys | None = None) -> None:
         """Tell that a running request has generated `generated_tokens` so far, in all.
@@ -111,10 +90,8 @@ class PrefixCache:
         if tokens < sequence.tokens:
             raise ValueError(f"request {request_id!r} had generated more than {generated_tokens} tokens")
         if keys is not None:
-            sequence.keys = keys.tolist()
-        self._grow(request_id, sequence, tokens)
-        sequence.tokens = tokens
-        self._register(sequence)
+            self._set_keys(sequence, keys.tolist())
+        self._advance(request_id, sequence, tokens)
 
     def finish(
         self,
@@ -135,7 +112,7 @@ class PrefixCache:
         if ahead_tokens:
             self._grow(request_id, sequence, sequence.tokens + ahead_tokens)
         del self._running[request_id]
-        self.pool.release(sequence.blocks)
+        self._release(sequence)
         self._resume_preempted()
 
     def preempt(self, request_id: str) -> None:
@@ -145,8 +122,7 @@ class PrefixCache:
         server does not report the second lookup (`scheduler.py:1074`).
         """
         sequence = self._running.pop(request_id)
-        self.pool.release(sequence.blocks)
-        sequence.blocks = []
+        self._release(sequence)
         self._preempted[request_id] = sequence
 
     def reset(self) -> None:
@@ -163,25 +139,46 @@ class PrefixCache:
             assert len(sequence.blocks) * self.block_size >= sequence.tokens
         assert not any(sequence.blocks for sequence in self._preempted.values())
 
-    def _start(self, request_id: str, sequence: _Sequence) -> Hit | None:
+    def _sequence(self, keys: list[int], prompt_tokens: int, skip_reading: bool) -> Sequence:
+        return Sequence(keys, prompt_tokens, skip_reading)
+
+    def _set_keys(self, sequence: Sequence, keys: list[int]) -> None:
+        sequence.keys = keys
+
+    def _start(self, request_id: str, sequence: Sequence) -> Hit | None:
+        evicted_before = self.pool.evicted
+        tokens = self._place(request_id, sequence)
+        if tokens is None:
+            return None
+        self._running[request_id] = sequence
+        return Hit(tokens=tokens, evicted_blocks=self.pool.evicted - evicted_before)
+
+    def _place(self, request_id: str, sequence: Sequence) -> int | None:
+        """Give a sequence its blocks; how many tokens of it were cached, or None if there is no room."""
         size, pool = self.block_size, self.pool
         hits: list[int] = []
         if not sequence.skip_reading:
             # The last token is computed whatever is cached (`kv_cache_manager.py:295`).
-            hits = self.policy.usable(pool, sequence.keys, (sequence.tokens - 1) // size)
+            hits = pool.find(sequence.keys[: (sequence.tokens - 1) // size])
+            if self.drop_last_block and hits:
+                hits.pop()
         new = -(-sequence.tokens // size) - len(hits)
         # A prompt must fit whole, even if it is to be computed in chunks (`kv_cache_manager.py:522`).
         if pool.shortfall(hits, new):
             return None
-        evicted_before = pool.evicted
         pool.touch(hits)  # before allocating, lest a hit be evicted (`kv_cache_manager.py:585`)
         sequence.blocks = hits + pool.allocate(new)
         sequence.registered = len(hits)
-        self._running[request_id] = sequence
         self._register(sequence)
-        return Hit(tokens=len(hits) * size, evicted_blocks=pool.evicted - evicted_before)
+        return len(hits) * size
 
-    def _register(self, sequence: _Sequence) -> None:
+    def _advance(self, request_id: str, sequence: Sequence, tokens: int) -> None:
+        """Compute up to `tokens`: take the blocks, and register those that are full."""
+        self._grow(request_id, sequence, tokens)
+        sequence.tokens = tokens
+        self._register(sequence)
+
+    def _register(self, sequence: Sequence) -> None:
         # At schedule time, before anything is computed: a request admitted later in the same step hits
         # these blocks already (`kv_cache_manager.py:612`).
         full = min(sequence.tokens // self.block_size, len(sequence.keys))
@@ -190,13 +187,17 @@ class PrefixCache:
             self.pool.register(sequence.blocks[first:full], sequence.keys[first:full])
             sequence.registered = full
 
-    def _grow(self, request_id: str, sequence: _Sequence, tokens: int) -> None:
+    def _grow(self, request_id: str, sequence: Sequence, tokens: int) -> None:
         new = -(-tokens // self.block_size) - len(sequence.blocks)
         if new <= 0:
             return
         while self.pool.shortfall((), new):
             self._make_room(request_id)
         sequence.blocks += self.pool.allocate(new)
+
+    def _release(self, sequence: Sequence) -> None:
+        self.pool.release(sequence.blocks)
+        sequence.blocks = []
 
     def _make_room(self, request_id: str) -> None:
         # The youngest goes (`scheduler.py:802`). The server may pick this very request; it is known to
@@ -214,7 +215,7 @@ class PrefixCache:
                 return
             del self._preempted[request_id]
 
-    def _resumed(self, request_id: str) -> _Sequence:
+    def _resumed(self, request_id: str) -> Sequence:
         """The running request; a preempted one that is known to go on gets its room now."""
         if request_id in self._preempted:
             sequence = self._preempted.pop(request_id)

@@ -25,12 +25,12 @@ def calibrate(turns: Sequence[Turn], traits: Mapping[tuple[int, int], Traits]) -
     weighed = []
     for turn in turns:
         others = [] if turn.conversation is None else members[turn.conversation]
-        problem = turn.problem
+        problem, reason = turn.problem, None
         if turn.rendering == "mismatch":
             reason = _reason(turn, traits[turn.id, turn.prompt_index], others)
             problem = reason if problem is None else f"{problem}; {reason}"
         rests_on = worst(other.rendering for other in others)
-        weighed.append(replace(turn, problem=problem, conversation_rendering=rests_on))
+        weighed.append(replace(turn, problem=problem, reason=reason, conversation_rendering=rests_on))
     return tuple(weighed)
 
 

@@ -60,7 +60,7 @@ def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, 
     finally:
         closed = _close(capture)
     print(f"{target}: {counts.recorded} exchanges recorded, {counts.lost} lost", file=sys.stderr)
-    return closed and not counts.lost
+    return closed and not counts.lost and not counts.lost_facts
 
 
 def _close(capture: Capture) -> bool:

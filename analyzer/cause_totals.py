@@ -28,7 +28,13 @@ def cause_totals(turns: Iterable[Turn]) -> tuple[CauseTotal, ...]:
             tokens=sum(finding.tokens or 0 for finding in findings),
             blocks=sum(finding.blocks or 0 for finding in findings),
             expected=all(finding.expected for finding in findings),
+            seconds=_sum(finding.seconds for finding in findings),
         )
         for cause, findings in found.items()
     ]
     return tuple(sorted(totals, key=lambda total: (-total.tokens, total.cause or "")))
+
+
+def _sum(seconds: Iterable[float | None]) -> float | None:
+    known = [each for each in seconds if each is not None]
+    return sum(known) if known else None

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from analyzer import sourced_json
 from analyzer.chat_requests import ordered
+from analyzer.shared_json import once
 from analyzer.sourced import join
 
 type ContentFormat = Literal["string", "openai"]
@@ -42,7 +43,7 @@ def parse_chat_messages(
 
     Raises ValueError for what the server would refuse.
     """
-    return [_parse(message, content_format) for message in messages]
+    return [once(_parse, message, content_format) for message in messages]
 
 
 def _parse(message: Mapping[str, Any], content_format: ContentFormat) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def _developer_tools(tools: Any) -> Any:
 
     One that is not makes the whole message fall to a type that keeps them as sent (chat_utils.py:361-397).
     """
-    if not isinstance(tools, list) or not all(_is_function_tool(tool) for tool in tools):
+    if not isinstance(tools, list) or not all(is_function_tool(tool) for tool in tools):
         return tools
     keys = ("name", "description", "parameters", "strict")
     return [
@@ -81,7 +82,8 @@ def _developer_tools(tools: Any) -> Any:
     ]
 
 
-def _is_function_tool(tool: Any) -> bool:
+def is_function_tool(tool: Any) -> bool:
+    """Whether a tool has the fields that chat declares for a function, and of the declared types."""
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(function, Mapping) or tool.get("type") != "function":
         return False
@@ -122,10 +124,18 @@ def _content(role: str, content: Any, content_format: ContentFormat) -> Any:
         given = [kept for part in given if (kept := _without_billing_line(part)) is not None]
     parts = [part for part in map(_part, given) if part is not None]
     if content_format == "string":
-        return join("\n", [text for part in parts if (text := part.get("text", part.get("name")))])
+        return _joined(text for part in parts if (text := part.get("text", part.get("name"))))
     if role == "tool" and all(part["type"] == "text" for part in parts):
-        return join("\n", [part["text"] for part in parts])
+        return _joined(part["text"] for part in parts)
     return parts
+
+
+def _joined(texts: Iterable[Any]) -> str:
+    # A part may hold a number for its text; only a template that gets the parts themselves takes it.
+    given = list(texts)
+    if not all(isinstance(text, str) for text in given):
+        raise ValueError("a part of a message holds no text")
+    return join("\n", given)
 
 
 def _part(part: Any) -> dict[str, Any] | None:
@@ -143,8 +153,6 @@ def _part(part: Any) -> dict[str, Any] | None:
     text = part.get(_TEXT_KEYS[kind])
     if text is None and kind in _MAY_BE_NULL:
         return None
-    if not isinstance(text, str):
-        raise ValueError(f"a part of type {kind!r} holds no text")
     extras = {key: value for key, value in part.items() if key not in _DECLARED_KEYS}
     return {"type": "text", "text": text} | extras
 

@@ -9,6 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from analyzer.sourced_json import like
+
+EFFORTS = ("none", "low", "medium", "high", "xhigh", "max")
+"""What may stand for disabled thinking (vLLM 0.32 entrypoints/anthropic/protocol.py:168-171)."""
+
+MADE_UP_ID = "call_id-made-up-by-the-server"
+"""Stands for the id of a call that has none: the server takes its clock for it (serving.py:511)."""
+
 
 def dump_tool(function: Mapping[str, Any], *, defer_loading: Any = None) -> dict[str, Any]:
     """A function tool as the template sees it: fixed order, other keys gone, absent texts null.
@@ -17,12 +25,13 @@ def dump_tool(function: Mapping[str, Any], *, defer_loading: Any = None) -> dict
     the tool around it, which its function takes over (vLLM 0.32
     entrypoints/openai/chat_completion/protocol.py:191-208, entrypoints/generate/base/protocol.py:298-313).
     """
-    dumped = {key: function.get(key) for key in ("name", "description", "parameters")}
-    dumped |= given(function, ("strict", "defer_loading"))
+    own = {key: key for key in function}  # which know their fields
+    dumped = {own.get(key, key): function.get(key) for key in ("name", "description", "parameters")}
+    dumped |= {own[key]: item for key, item in given(function, ("strict", "defer_loading")).items()}
     outer = {} if defer_loading is None else {"defer_loading": defer_loading}
     return {
         "type": "function",
-        "function": dumped | {k: v for k, v in outer.items() if k not in dumped},
+        "function": like(function, dumped | {k: v for k, v in outer.items() if k not in dumped}),
     } | outer
 
 

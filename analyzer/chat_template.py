@@ -63,6 +63,7 @@ class ChatTemplate:
         self._limits = max_seconds, max_chars
         self._lock = threading.Lock()
         self._ran_over: str | None = None
+        self._last: dict[int, Any] = {}
         self._environment = limited_environment(LimitedEnvironment)
         self._marking = marking_environment()
         self._start(self._environment, datetime.min)  # constant expressions are computed at once
@@ -95,9 +96,18 @@ class ChatTemplate:
 
         Raises `TemplateFailed`.
         """
-        given = _plain(messages, tools, documents, kwargs)
-        made = self._run(self._environment, given, add_generation_prompt, continue_final_message, clock)
+        chat = self._plain_messages(messages)
+        given = _plain(None, tools, documents, kwargs)
+        made = self._run(
+            self._environment, (chat, *given[1:]), add_generation_prompt, continue_final_message, clock
+        )
         return plain(made.text)
+
+    def _plain_messages(self, messages: Iterable[Any]) -> list[Any]:
+        """The messages in plain JSON types; those of the rendering before need no second look."""
+        made = [item if id(item) in self._last else _as_json(item) for item in messages]
+        self._last = {id(item): item for item in made}
+        return made
 
     def render_sourced(
         self,

@@ -8,7 +8,7 @@ against Jinja 3.1.6 (compiler.py, sandbox.py) and transformers 5.24 (utils/chat_
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,11 +19,13 @@ from jinja2.environment import Environment, Template
 from jinja2.filters import do_indent
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 
 MAX_POWER_BITS = 100_000
 """Bits of the largest `**` result: Python cannot be interrupted while it computes one."""
 
 _DICT_NAMES = frozenset(dir(dict))
+_KEPT_CHARS = 8 << 20
 
 
 class LimitError(RuntimeError):
@@ -73,7 +75,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         """Apply `+ * ** %`; raises `LimitError` before a result that is too large is made."""
         if operator == "+":
             result = left + right
-            if isinstance(result, str):
+            if isinstance(result, str) and len(result) > self.run.max_chars:
                 self.run.check_size(len(result))
             return result
         if operator == "*":
@@ -87,8 +89,8 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """The sandbox's rule; a member of a plain object needs no look at what else the name could mean."""
-        if type(obj) is dict and attribute in obj and attribute not in _DICT_NAMES:
-            return obj[attribute]
+        if type(obj) is dict and attribute not in _DICT_NAMES:
+            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
         return super().getattr(obj, attribute)
 
     def gather(self, chunks: Iterable[str]) -> list[str]:
@@ -114,8 +116,8 @@ def limited_environment[E: LimitedEnvironment](kind: type[E]) -> E:
     base: Environment = _compile_jinja_template("").environment
     made: Any = base.overlay()
     made.__class__ = kind
-    made.filters = {**base.filters, "indent": _indent}
-    made.globals = {**base.globals, "strftime_now": made.strftime_now}
+    made.filters = {**base.filters, "indent": _indent, "tojson": _KeptJson(base.filters["tojson"])}
+    made.globals = {**base.globals, "strftime_now": made.strftime_now, "namespace": _Namespace}
     made.concat = lambda chunks: "".join(made.gather(chunks))
     return made  # type: ignore[no-any-return]
 
@@ -143,6 +145,51 @@ def template_line(template: Template, error: BaseException) -> int | None:
 def chunks_of(template: Template, variables: dict[str, Any]) -> Iterator[str]:
     """The text of a rendering in pieces, with errors as the template raised them."""
     return template.root_render_func(template.new_context(variables))
+
+
+class _KeptJson:
+    """transformers' `tojson`, printing an object only once: prompts repeat their calls and tools.
+
+    An object is known by its identity, and kept so that no other can have it. Nothing may change it; a
+    template cannot.
+    """
+
+    def __init__(self, tojson: Callable[..., str]) -> None:
+        self._tojson = tojson
+        self._kept: dict[int, tuple[Any, str]] = {}
+        self._chars = 0
+
+    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> str:
+        if type(x) is not dict or args or kwargs:
+            return self._tojson(x, *args, **kwargs)
+        kept = self._kept.get(id(x))
+        if kept is None:
+            if self._chars > _KEPT_CHARS:
+                self._kept, self._chars = {}, 0
+            kept = self._kept[id(x)] = x, self._tojson(x)
+            self._chars += len(kept[1])
+        return kept[1]
+
+
+class _Namespace(Namespace):
+    """Forgets names that begin with an underscore: the sandbox reads none of them.
+
+    So a template prints what it prints with the transformers that vLLM 0.32 takes (below 5.20); later ones
+    refuse to store such a name.
+    """
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        own, *given = args  # a template may name an attribute `self`
+        kept = {name: value for name, value in dict(*given, **kwargs).items() if not _is_private(name)}
+        Namespace.__init__(own, kept)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if not _is_private(name):
+            super().__setitem__(name, value)
+
+
+def _is_private(name: Any) -> bool:
+    return isinstance(name, str) and name.startswith("_")
 
 
 def _indent(s: Any, *args: Any, **kwargs: Any) -> str:

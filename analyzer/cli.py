@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-FAILED, WRONG_USAGE, CHECK_DID_NOT_HOLD = 1, 2, 3
+from analyzer.cli_options import analysis_options, check_options, no_text_option, proxy_options, text_or_json
+
 INTERRUPTED = 130
 
 
@@ -51,43 +52,8 @@ def main() -> None:
     """
 
 
-def _serve_command(what_becomes_of_it: str) -> Callable[..., Any]:
-    return click.option(
-        "--serve-command",
-        metavar="LINE",
-        help="The line that starts the server, quoted whole: it tells the chat template, its defaults, the"
-        f" tokenizer and the cache's sizes. {what_becomes_of_it}",
-    )
-
-
-def _proxy_options[F: Callable[..., Any]](command: F) -> F:
-    options = (
-        click.option(
-            "--upstream", required=True, metavar="URL", help="The server, such as http://127.0.0.1:8000."
-        ),
-        click.option(
-            "--capture",
-            default="capture.sqlite",
-            show_default=True,
-            metavar="FILE",
-            help="Where to record: a file (mode 0600) or a SQLAlchemy URL. Added to if it is there.",
-        ),
-        click.option(
-            "--redact",
-            type=click.Choice(["secrets"]),
-            default="secrets",
-            show_default=True,
-            help="What never reaches disk. secrets: credentials, in headers, query and bodies.",
-        ),
-        _serve_command("Kept with the capture."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 @main.command()
-@_proxy_options
+@proxy_options
 @click.option(
     "--listen",
     default="127.0.0.1:8900",
@@ -111,7 +77,7 @@ def proxy(upstream: str, listen: str, capture: str, redact: str, serve_command: 
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@_proxy_options
+@proxy_options
 @click.option("--tokenizer", metavar="DIR|NAME", help="As for `locality report`.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @explained
@@ -139,46 +105,12 @@ def run(
 
 @main.command()
 @click.argument("capture")
+@analysis_options
 @click.option(
-    "--tokenizer",
-    metavar="DIR|NAME",
-    help="The served model's tokenizer folder, or its name in the local hub cache."
-    " Default: where the server said it loaded it from.",
-)
-@click.option(
-    "--renderer",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="How prompts become tokens; see `locality list renderers`."
-    " auto takes the best that works and says which; a named one fails hard.",
-)
-@_serve_command("Default: the one that was given to the proxy.")
-@click.option(
-    "--server",
-    metavar="URL",
-    help="Ask this server for the tokens: its /render gets the captured bytes, else its /tokenize."
-    " Nobody is asked without it.",
-)
-@click.option(
-    "--engine",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="Whose cache rules predict; see `locality list engines`. auto: the kind the server says it is,"
-    " else vllm.",
-)
-@click.option(
-    "--block-size",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Tokens a KV block. Default: as the server said.",
-)
-@click.option(
-    "--pool-blocks",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="KV blocks of the server's pool. Default: as the server said.",
+    "--pool-sweep",
+    is_flag=True,
+    help="Show this capture's hit rate at other pool sizes too: half of today's, double, without limit, and"
+    " what a prompt that only appends would give. For servers with a pool of blocks.",
 )
 @click.option(
     "--format",
@@ -195,31 +127,72 @@ def run(
     metavar="FILE",
     help="Write there instead of to stdout.",
 )
-@click.option(
-    "--fail-under",
-    type=click.FloatRange(0, 100),
-    metavar="PCT",
-    help="Exit with 3 if less than PCT percent of the prompt tokens are reusable.",
-)
+@no_text_option
+@check_options
 @explained
-def report(capture: str, form: str, output: Path | None, fail_under: float | None, **chosen: Any) -> None:
-    """Report how much of each prompt the server could reuse, and where the rest was lost.
+def report(capture: str, form: str, output: Path | None, *, no_text: bool, **chosen: Any) -> None:
+    """Report how much of each prompt the server could reuse, and where and why the rest was lost.
 
     Every turn is compared with the turn before it in its own conversation. Token counts are held
-    against those the server reported; the second line says how many agree. Exit status: 0 done,
-    1 it failed or nothing could be rendered, 2 wrong usage, 3 --fail-under did not hold.
-    """
-    folder = chosen["tokenizer"]
-    if folder and Path(folder).is_dir():
-        from analyzer.tokens import start_loading
+    against those the server reported; the second line says how many agree. The findings come last, the
+    dearest first, each with what it alone costs and what to do; `locality show` tells one turn in depth.
+    Exit status: 0 done, 1 it failed or nothing could be rendered, 2 wrong usage, 3 --fail-under or
+    --baseline did not hold.
 
-        start_loading(Path(folder))  # it goes on while the rest is being imported
+    \b
+    As a check in an agent's own tests:
+      locality report good.sqlite --format json -o baseline.json
+      locality report new.sqlite --baseline baseline.json --tolerance 2 --fail-under 80
+    """
+    _load_early(chosen["tokenizer"])
     from analyzer import reporting
     from analyzer.pipeline import Options
 
-    sys.exit(
-        reporting.run_report(capture, Options(**chosen), form=form, output=output, fail_under=fail_under)
-    )
+    checks = reporting.Checks(**{name: chosen.pop(name) for name in ("fail_under", "baseline", "tolerance")})
+    options = Options(**chosen)
+    sys.exit(reporting.run_report(capture, options, form=form, output=output, no_text=no_text, checks=checks))
+
+
+@main.command()
+@click.argument("capture")
+@click.argument("exchange")
+@analysis_options
+@text_or_json
+@no_text_option
+@explained
+def show(capture: str, exchange: str, form: str, *, no_text: bool, **chosen: Any) -> None:
+    """Show one turn in depth: EXCHANGE is an id of `locality report`, such as 7.
+
+    Told are its parent, the tokens of both prompts around the first that differs, with the blocks they
+    lie in, and cause after cause what restoring the parent's value brings back. 7#1 is the second
+    prompt of a body that holds several. Token ids are known without a tokenizer where the server sent them.
+    Exit status: 0 done, 1 it failed or there is no such exchange, 2 wrong usage.
+    """
+    _load_early(chosen["tokenizer"])
+    from analyzer import showing
+    from analyzer.pipeline import Options
+
+    sys.exit(showing.run_show(capture, exchange, Options(**chosen), form=form, no_text=no_text))
+
+
+@main.command()
+@click.argument("capture_a", metavar="A")
+@click.argument("capture_b", metavar="B")
+@analysis_options
+@text_or_json
+@explained
+def compare(capture_a: str, capture_b: str, form: str, **chosen: Any) -> None:
+    """Compare two captures of the same task: two clients, two versions or two settings.
+
+    Side by side stand turns, prompt tokens, the share that is reusable, and what each cause cost; the
+    first lines say which is better and by how much. Options hold for both. No prompt text is printed.
+    Exit status: 0 done, 1 it failed or nothing of one could be rendered, 2 wrong usage.
+    """
+    _load_early(chosen["tokenizer"])
+    from analyzer import comparing
+    from analyzer.pipeline import Options
+
+    sys.exit(comparing.run_compare((capture_a, capture_b), Options(**chosen), form=form))
 
 
 @main.command()
@@ -254,8 +227,18 @@ def list_plugins(what: str) -> None:
     """List the plug-ins of a kind, with what each is for."""
     from analyzer.registry import describe
 
-    for name, purpose in describe(what):
-        click.echo(f"{name:<14}{purpose}")
+    rows = describe(what)
+    width = max(len(name) for name, _ in rows) + 2
+    for name, purpose in rows:
+        click.echo(f"{name:<{width}}{purpose}")
+
+
+def _load_early(tokenizer: str | None) -> None:
+    """Begin with what takes longest, so that it goes on while the rest is being imported."""
+    if tokenizer and Path(tokenizer).is_dir():
+        from analyzer.tokens import start_loading
+
+        start_loading(Path(tokenizer))
 
 
 def _upstream(url: str) -> Any:

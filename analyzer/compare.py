@@ -6,8 +6,10 @@ text, characters of a field's string are three different counts, and each name s
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from analyzer.core import Span
 
@@ -36,6 +38,8 @@ TEMPLATE = FieldPlace(path="template", char=None)
 
 def common_chars(a: str, b: str, start: int = 0) -> int:
     """How many characters `a` and `b` share from the start, given that they share the first `start`."""
+    if b.startswith(a):  # the commonest case, in which nothing is cut out and copied
+        return len(a)
     end, step = min(len(a), len(b)), _FIRST_STEP
     low, high = start, min(start + step, end)
     while a.startswith(b[low:high], low):  # growing steps: texts that part early cost little
@@ -52,22 +56,19 @@ def common_chars(a: str, b: str, start: int = 0) -> int:
     return low
 
 
-def field_at(parent: Side, child: Side, char: int) -> FieldPlace:
-    """The field that holds the first differing character: the child's, or the parent's where it lacks one.
-
-    Where the child's text goes on with template text but the parent's field went on there, the field
-    was cut short, and it is the parent's that says where.
-    """
-    return place_of(child.spans, char) or place_of(parent.spans, char) or TEMPLATE
-
-
 def place_of(spans: Sequence[Span], char: int) -> FieldPlace | None:
     """Which field a character of the text came from, or None where it is the template's own."""
-    for span in spans:
-        if span.char_start <= char < span.char_end:
-            inside = span.path_char + (char - span.char_start) if span.exact else None
-            return FieldPlace(path=span.path, char=inside)
-    return None
+    span = next_span(spans, char)
+    if span is None or span.char_start > char:
+        return None
+    inside = span.path_char + (char - span.char_start) if span.exact else None
+    return FieldPlace(path=span.path, char=inside)
+
+
+def next_span(spans: Sequence[Span], char: int) -> Span | None:
+    """The run that holds a character of the text, or the first one behind it."""
+    at = bisect_right(spans, char, key=attrgetter("char_end"))
+    return spans[at] if at < len(spans) else None
 
 
 def excerpt(text: str, char: int) -> str:

@@ -25,6 +25,15 @@ type Outcome = Literal["done", "eof", "error_event", "reset", "client_gone", "st
 type Verdict = Literal["exact", "mismatch", "unchecked"]
 type CacheVerdict = Literal["exact", "server_less", "server_more", "not_reported"]
 
+type CountersVerdict = Literal["agree", "other_traffic", "differ"]
+"""How the server's counters stand to a capture; `other_traffic`: it looked up more than was captured."""
+
+type GeneratedSource = Literal["wire", "retokenized"]
+"""Where the ids of an answer come from: the server sent them, or its text was tokenized again."""
+
+type Finish = Literal["stop", "stop_string", "length"]
+"""Why an answer ended: a stop token, which is sampled and counted; a text to stop at; its length."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
@@ -52,17 +61,59 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call that an answer asks for; `arguments` as the server wrote them."""
+
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One choice of a response. `pieces` are its text as it came: one for each event of a stream.
+
+    `token_ids` are the sampled ids where the server sent them (`return_token_ids`), `token_texts` their texts
+    (`logprobs`); both may be empty. A server that parses `thoughts` (reasoning, in pieces too) and
+    `tool_calls` out of what the model wrote does not say what that was.
+    """
+
+    pieces: tuple[str, ...] = ()
+    token_ids: tuple[int, ...] = ()
+    token_texts: tuple[str, ...] = ()
+    thoughts: tuple[str, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish: Finish | None = None
+    stop_string: str | None = None
+
+
+UNKNOWN_ID = -1
+"""Stands for a sampled token whose id is not known: no prompt holds it, so that nothing can hit its block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """What was sampled for one choice, the stop token included; `UNKNOWN_ID` where nobody said.
+
+    `source` is None where no id is known; `finish` is as in an Answer.
+    """
+
+    token_ids: tuple[int, ...] = ()
+    source: GeneratedSource | None = None
+    finish: Finish | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """What a response said, read from its body whether it streamed or not.
 
-    `prompt_token_ids` and `generated_ids` hold one entry per prompt or choice where the server sent
-    ids (`return_token_ids`), and are empty where it did not.
+    `prompt_token_ids` holds one entry per prompt where the server sent ids (`return_token_ids`), and is
+    empty where it did not; `answers` one per choice, in the order of their index.
     """
 
     outcome: Outcome
     usage: Usage = Usage()
     prompt_token_ids: tuple[tuple[int, ...], ...] = ()
-    generated_ids: tuple[tuple[int, ...], ...] = ()
+    answers: tuple[Answer, ...] = ()
     error: str | None = None
 
 
@@ -90,11 +141,14 @@ class Conversation:
 
     `suffix` is the text that is to follow the answer to a raw prompt, `choices` the number of answers asked
     for. `truncation` cuts the ids. `merges_system` says that system messages within the conversation are
-    put into the first where the template refuses them in place; `low_effort_kwargs`, where given, replace
-    `template_kwargs` on a server that has no effort `none` (`analyzer.anthropic_probes` settles both).
+    put into the first where the template refuses them in place; `disabled_thinking`, where given, holds the
+    `template_kwargs` for each effort that may stand for it (`analyzer.anthropic_probes` settles both).
     `tool_choice` is spelt as chat spells it. `chat_template` is the request's own template, or the name of
     one of the tokenizer's. `reasoning_effort` is the request's own field, which gpt-oss takes where others
     read `template_kwargs`.
+
+    `items` is the input of a Responses body as sent, and `instructions` its own: gpt-oss's prompt is made of
+    them, and of no message. `messages_problem` says why they make no messages for any other model.
     """
 
     dialect: str
@@ -114,12 +168,15 @@ class Conversation:
     choices: int = 1
     truncation: Truncation | None = None
     merges_system: bool = False
-    low_effort_kwargs: Mapping[str, Any] | None = None
+    disabled_thinking: Mapping[str, Mapping[str, Any]] | None = None
+    items: str | tuple[Mapping[str, Any], ...] | None = None
+    instructions: str | None = None
+    messages_problem: str | None = None
 
     @property
     def is_chat(self) -> bool:
         """Whether the prompt is made of messages; a few servers take an empty list of them."""
-        return self.text is None and self.token_ids is None
+        return self.text is None and self.token_ids is None and self.messages_problem is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +218,8 @@ class Finding:
     once the findings before this one are restored; `tokens` and `blocks` of the parent's prompt come back
     when this one is restored too, None where that could not be tried. `expected` is the price of something
     wanted; everything else is waste. `before` and `after` are both sides of the difference, cut short.
-    `evidence` may quote the prompt; `advice` never does.
+    `evidence` may quote the prompt; `advice` never does. `seconds` is the time that the tokens took at the
+    capture's own rate. The texts are None in a report that shows none.
     """
 
     cause: str | None
@@ -172,7 +230,8 @@ class Finding:
     tokens: int | None
     blocks: int | None
     expected: bool
-    before: str
-    after: str
-    evidence: str
-    advice: str
+    before: str | None
+    after: str | None
+    evidence: str | None
+    advice: str | None
+    seconds: float | None = None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analyzer import sourced_json
-from analyzer.sourced import concat, join
+from analyzer.sourced import concat, covered, join
 
 BOS = "<｜begin▁of▁sentence｜>"
 EOS = "<｜end▁of▁sentence｜>"
@@ -52,7 +52,8 @@ def _parameter_text(arguments: Mapping[str, Any], key: str) -> str:
     is_text = isinstance(value, str)
     text = value if is_text else _json_of(arguments, key)
     kind = "true" if is_text else "false"
-    return concat((f'<{DSML}parameter name="', key, f'" string="{kind}">', text, f"</{DSML}parameter>"))
+    opening, middle = (covered(each, [key]) for each in (f'<{DSML}parameter name="', f'" string="{kind}">'))
+    return concat((opening, key, middle, text, f"</{DSML}parameter>"))
 
 
 def _json_of(arguments: Mapping[str, Any], key: str) -> str:

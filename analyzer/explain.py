@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
 from typing import Any
 
 from analyzer.blocks import common_prefix, full_blocks
@@ -16,21 +18,34 @@ from analyzer.body_paths import edited
 from analyzer.causes import Cause, Found
 from analyzer.change import Change, View
 from analyzer.compare import Side, common_chars, excerpt, place_of
-from analyzer.core import Finding, Span, TokenIds
+from analyzer.core import Finding, TokenIds
+from analyzer.joining import Joiner
 from analyzer.registry import plugins
 from analyzer.renderers import Job, RenderFailed, tokenized
-from analyzer.sourced import plain, spans_of
+from analyzer.sourced import concat, plain, spans_of
 
 MOST_FINDINGS = 8
 """How many differences of one turn are told apart; each costs a rendering."""
 
+ANSWER_CAUSE = "template.roundtrip"
+"""The one cause that is asked where only the generated part is lost."""
+
+UNCLAIMED = Found(evidence="the prompts differ in a way that no known cause has", advice="compare both sides")
+
+MOST_JOINED = 1000
+"""How many further places of one cause are taken for one difference."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn(Side):
-    """One of the two prompts, rendered with provenance from `body`, its request's parsed JSON."""
+    """One of the two prompts, rendered with provenance from `body`, its request's parsed JSON.
+
+    It is not `countable` where it has a text in the place of an image: its tokens are not the server's.
+    """
 
     body: Any
     job: Job
+    countable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,41 +63,96 @@ class Explainer:
 
     def explain(self, parent: Drawn, child: Drawn, token: int) -> Iterator[Finding]:
         """The causes of a difference that begins at `token`, in order of their position."""
-        causes = sorted(plugins("causes").values(), key=lambda cause: cause.rank)
-        char = common_chars(parent.text, child.text)
         for _ in range(MOST_FINDINGS):
-            change = Change(
-                before=_view(parent, char), after=_view(child, char), history_end=self.history_end
-            )
-            cause, found = _first(causes, change)
-            if cause is None and change.in_generation_prompt:
-                return  # nothing that was sent is lost
-            restored = self._restored(parent, child, change, found)
+            change = self.change(parent, child, token)
+            if change.in_generation_prompt:
+                for named, found in islice(_found(change), 1):  # with none, nothing that was sent is lost
+                    yield self._finding(change, named, found, token, len(self.parent_ids))
+                return
+            cause, found, restored = self._confirmed(parent, child, change)
             reached = None if restored is None else self._reached(restored)
             yield self._finding(change, cause, found, token, reached)
             if restored is None or reached is None:
                 return
             child, token = restored, reached
-            char = common_chars(parent.text, child.text)
-            if char >= self.history_end:
+            if common_chars(parent.text, child.text) >= self.history_end:
                 return
 
+    def explain_answer(
+        self, parent: Drawn, child: Drawn, answer: str, token: int, answer_tokens: int
+    ) -> Iterator[Finding]:
+        """Why a child that begins with the parent's prompt does not go on with the parent's `answer`."""
+        with_answer = replace(parent, text=concat((parent.text, answer)))
+        change = replace(self.change(with_answer, child, token), answer=len(parent.text))
+        for cause, found in _found(change):
+            if cause.name == ANSWER_CAUSE:
+                yield self._finding(change, cause, found, token, len(self.parent_ids) + answer_tokens)
+
+    def change(self, parent: Drawn, child: Drawn, token: int) -> Change:
+        """The two side by side."""
+        char = common_chars(parent.text, child.text)
+        return Change(
+            before=_view(parent, char),
+            after=_view(child, char),
+            history_end=self.history_end,
+            lost_tokens=len(self.parent_ids) - token,
+        )
+
+    def _confirmed(
+        self, parent: Drawn, child: Drawn, change: Change
+    ) -> tuple[Cause | None, Found, Drawn | None]:
+        """The first cause that claims the change, with the child as it is without it.
+
+        A cause is wrong whose restoring can be rendered and does not move the divergence; one that cannot be
+        tried is believed if no other is confirmed.
+        """
+        untried: tuple[Cause, Found] | None = None
+        for cause, found in _found(change):
+            restored = self._restored(parent, child, change, found)
+            if restored is None:
+                untried = untried or (cause, found)
+            elif common_chars(parent.text, restored.text) > change.after.char:
+                return cause, found, restored
+        if untried is not None:
+            return *untried, None
+        return None, UNCLAIMED, self._joined(parent, child, change)
+
     def _restored(self, parent: Drawn, child: Drawn, change: Change, found: Found) -> Drawn | None:
-        """The child without this difference, or None where it cannot be taken out."""
-        drawn = None
-        if found.restore:
-            try:
-                drawn = self.redraw(edited(child.body, found.restore))
-            except LookupError:
-                return None
-        else:
-            drawn = _joined(parent, child, change)
-        if drawn is None or common_chars(parent.text, drawn.text) <= change.after.char:
+        """The child with the parent's values back, or None where that cannot be rendered."""
+        if not found.restore:
+            return self._joined(parent, child, change)
+        try:
+            return self.redraw(edited(child.body, found.restore))
+        except LookupError:
             return None
-        return drawn
+
+    def _joined(self, parent: Drawn, child: Drawn, change: Change) -> Drawn | None:
+        """The child joined to its parent behind this difference, and behind what follows of the same cause.
+
+        A template that drops something drops it in many places.
+        """
+        joiner = Joiner(parent, child)
+        cause = _first(change)
+        reached = joiner.joint((change.before.char, change.after.char))
+        joint = None
+        for _ in range(MOST_JOINED):
+            if reached is None:
+                break
+            joint = reached
+            before, after = joiner.parted(joint)
+            if before >= self.history_end:
+                break
+            following = replace(change, before=_view(parent, before), after=_view(child, after))
+            reached = joiner.joint((before, after)) if _first(following) is cause else None
+        if joint is None:
+            return None
+        text = joiner.text(joint)
+        return replace(child, text=text, spans=spans_of(text))
 
     def _reached(self, restored: Drawn) -> int | None:
-        """The common token prefix once a difference is restored; None where there is no tokenizer."""
+        """The common token prefix once a difference is restored; None where it cannot be counted."""
+        if not restored.countable:
+            return None
         try:
             ids = tokenized(restored.job, plain(restored.text), "").token_ids
         except RenderFailed:
@@ -92,14 +162,12 @@ class Explainer:
     def _finding(
         self, change: Change, cause: Cause | None, found: Found, token: int, reached: int | None
     ) -> Finding:
-        size = self.block_size
-        place = change.after.place or change.before.place
-        path = found.path or (place.path if place else "template")
+        size, place = self.block_size, change.place
         return Finding(
             cause=None if cause is None else cause.name,
             kind=found.kind,
-            path=path,
-            char=found.char if found.path else place.char if place else None,
+            path=found.path or place.path,
+            char=found.char if found.path else place.char,
             token=token,
             tokens=None if reached is None else max(0, reached - token),
             blocks=None if reached is None else max(0, full_blocks(reached, size) - full_blocks(token, size)),
@@ -111,12 +179,20 @@ class Explainer:
         )
 
 
-def _first(causes: list[Cause], change: Change) -> tuple[Cause | None, Found]:
-    for cause in causes:
+@cache
+def _causes() -> list[Cause]:
+    return sorted(plugins("causes").values(), key=lambda cause: cause.rank)
+
+
+def _found(change: Change) -> Iterator[tuple[Cause, Found]]:
+    for cause in _causes():
         found = cause.find(change)
         if found is not None:
-            return cause, found
-    return None, Found(evidence="the prompts differ in a way that no known cause has", advice="compare both")
+            yield cause, found
+
+
+def _first(change: Change) -> Cause | None:
+    return next((cause for cause, _ in _found(change)), None)
 
 
 def _view(drawn: Drawn, char: int) -> View:
@@ -129,31 +205,3 @@ def _view(drawn: Drawn, char: int) -> View:
         place=place_of(drawn.spans, char),
         clock=drawn.job.clock,
     )
-
-
-def _joined(parent: Drawn, child: Drawn, change: Change) -> Drawn | None:
-    """The child with the parent's text up to the next field character that both have, from there its own."""
-    char = change.after.char
-    known = {(span.path, span.path_char): span for span in parent.spans if span.exact}
-    for span in child.spans:
-        if span.char_end <= char or not span.exact:
-            continue
-        there = _same_place(parent.spans, known, span, char)
-        if there is not None:
-            before, after = there
-            text = parent.text[:before] + child.text[after:]
-            return replace(child, text=text, spans=spans_of(text))
-    return None
-
-
-def _same_place(
-    spans: Any, known: dict[tuple[str, int], Span], span: Span, char: int
-) -> tuple[int, int] | None:
-    """Where both texts hold the same character of the same field, at or behind `char`; parent's, child's."""
-    other = known.get((span.path, span.path_char))
-    if other is None:
-        return None
-    skipped = max(0, char - span.char_start, char - other.char_start)
-    if skipped >= min(span.char_end - span.char_start, other.char_end - other.char_start):
-        return None
-    return other.char_start + skipped, span.char_start + skipped

@@ -5,9 +5,10 @@ It replays this capture alone, from its first request; what the server had cache
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from analyzer.core import CacheVerdict
+from analyzer.core import CacheVerdict, Generated
 from analyzer.engines import CacheRequest, Engine, Traffic
 from analyzer.prompts import Prompt
 from analyzer.registry import plugins
@@ -31,12 +32,25 @@ def engine_of(profile: ServerProfile, choice: str = AUTO) -> Engine:
     return next((engine for engine in known.values() if engine.serves(profile)), known[VLLM])
 
 
-def predict(
-    engine: Engine, prompts: Iterable[Prompt], server: Server, adapters: frozenset[str]
-) -> Mapping[str, int | None]:
-    """Cached tokens predicted for each rendered prompt, by its name."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """The requests that were simulated, and their cached tokens by key and part (`CacheRequest.part`)."""
+
+    requests: tuple[CacheRequest, ...] = ()
+    cached_tokens: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def traffic_of(
+    prompts: Iterable[Prompt], adapters: frozenset[str], restarts_ns: Sequence[int] = ()
+) -> Traffic:
+    """What the cache saw of a capture; `restarts_ns` are when the server began anew."""
     requests = tuple(_request(prompt, adapters) for prompt in prompts if prompt.rendering is not None)
-    return engine.predict(Traffic(requests=requests), server)
+    return Traffic(requests=requests, restarts_ns=tuple(restarts_ns))
+
+
+def predict(engine: Engine, traffic: Traffic, server: Server) -> Prediction:
+    """Cached tokens predicted for each request."""
+    return Prediction(requests=traffic.requests, cached_tokens=engine.predict(traffic, server))
 
 
 def verdict(predicted: int | None, reported: int | None) -> CacheVerdict | None:
@@ -54,6 +68,7 @@ def _request(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
     exchange, rendering = prompt.source.exchange, prompt.rendering
     assert rendering is not None
     ended = None if exchange.duration_ns is None else exchange.started_at_ns + exchange.duration_ns
+    first, *others = prompt.generated or (Generated(),)
     return CacheRequest(
         key=prompt.name,
         started_ns=exchange.started_at_ns,
@@ -61,5 +76,8 @@ def _request(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
         token_ids=rendering.token_ids,
         namespace=prompt.source.request.namespace(adapters),
         skip_reading=prompt.source.request.skip_reading,
-        generated=prompt.generated,
+        generated=first.token_ids,
+        finish=first.finish,
+        others=tuple(others),
+        streams=prompt.source.request.streams,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.core import Conversation
+from analyzer.shared_json import once
 
 _HEAD_ROLES = ("system", "developer")
 _ALIKE = 0.5
@@ -94,8 +95,10 @@ class Lineage:
     def _read(self, conversation: Conversation, namespace: Hashable) -> _Prompt:
         head = [item for item in conversation.messages if item.get("role") in _HEAD_ROLES]
         rest = [item for item in conversation.messages if item.get("role") not in _HEAD_ROLES]
-        texts = [_text(item) for item in rest] if conversation.messages else _raw_pieces(conversation)
-        content = [_frozen(item) for item in rest] if conversation.messages else texts
+        texts = [] if conversation.messages else _raw_pieces(conversation)
+        content = [once(_frozen, item) for item in rest] if conversation.messages else texts
+        sizes = [once(_size, item) for item in rest] if conversation.messages else list(map(len, texts))
+        opening = _text(rest[0]) if rest else "".join(texts[:1])
         pieces = [self._numbers.setdefault((namespace, item), len(self._numbers)) for item in content]
         answers = (
             {piece for piece, item in zip(pieces, rest, strict=True) if item.get("role") != "user"}
@@ -105,9 +108,9 @@ class Lineage:
         return _Prompt(
             namespace=namespace,
             head="\n".join(_text(item) for item in head),
-            opening=texts[0] if texts else "",
+            opening=opening,
             pieces=tuple(pieces),
-            sizes=tuple(len(text) + 1 for text in texts),
+            sizes=tuple(size + 1 for size in sizes),
             answers=frozenset(answers),
         )
 
@@ -192,6 +195,10 @@ def _raw_pieces(conversation: Conversation) -> list[str]:
 def _text(message: Mapping[str, Any]) -> str:
     """All strings of a message, for measuring; not what a template would print."""
     return "\n".join(_strings(message))
+
+
+def _size(message: Mapping[str, Any]) -> int:
+    return len(_text(message))
 
 
 def _strings(value: Any) -> Iterable[str]:

@@ -18,7 +18,8 @@ class Traits:
     """What about a request may make its rendering differ.
 
     `redacted`: secrets in the body were replaced; `truncates`: it asks for truncation; `bos`: the
-    tokenizer names a BOS; `doubled`: the rendering begins with the same token twice.
+    tokenizer names a BOS; `doubled`: the rendering begins with the same token twice; `inline_system`: a
+    system message stands within the conversation.
     """
 
     redacted: bool = False
@@ -28,6 +29,7 @@ class Traits:
     reasoning: bool = False
     bos: bool = False
     doubled: bool = False
+    inline_system: bool = False
 
 
 _NEXT = "locality verify --server URL finds the token"
@@ -48,7 +50,13 @@ def traits_of(
         reasoning=any(item.get("reasoning") is not None for item in conversation.messages),
         bos=bos,
         doubled=len(ids) == 2 and ids[0] == ids[1],
+        inline_system=not conversation.merges_system and _has_inline_system(conversation),
     )
+
+
+def _has_inline_system(conversation: Conversation) -> bool:
+    said = [item.get("role") == "system" for item in conversation.messages]
+    return False in said and any(said[said.index(False) :])
 
 
 def likely_reason(traits: Traits, rendered: int, reported: int | None, others: Sequence[int]) -> str:

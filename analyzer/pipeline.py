@@ -9,23 +9,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analyzer.blocks import common_prefix
-from analyzer.calibration import calibrate
-from analyzer.core import TokenIds
-from analyzer.divergences import DivergenceFinder, Pair, PromptKey
+from analyzer.accounting import Basis, account
+from analyzer.counters import looks
+from analyzer.divergences import DivergenceFinder, PromptKey
 from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import AUTO as AUTO_ENGINE
-from analyzer.ledger import engine_of, predict
-from analyzer.lineage import Lineage
-from analyzer.prompts import Prompt, PromptReader
-from analyzer.renderers import Job, unexpected
+from analyzer.ledger import engine_of
+from analyzer.placing import Placer
+from analyzer.prompts import PromptReader
+from analyzer.renderers import Job
 from analyzer.rendering import AUTO, prepare
 from analyzer.report import Report, Turn
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
 from analyzer.settings import ServerSettings
-from analyzer.tokens import TokenizerError, start_loading
-from analyzer.turns import Placed, Relation, make_turn, summarise
+from analyzer.tokens import Tokenizer, TokenizerError, start_loading
+from analyzer.turns import Placed
 from store.db import Capture
 
 type Progress = Callable[[int, int], None]
@@ -47,9 +46,19 @@ class Options:
     server: str | None = None
     engine: str = AUTO_ENGINE
     explain: bool = True
+    pool_sweep: bool = False
 
 
-def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """A report with what it was made from: every prompt in its place, and the tokenizer, if there was one."""
+
+    report: Report
+    placed: tuple[Placed, ...]
+    tokenizer: Tokenizer | None
+
+
+def analyze(capture: Capture, options: Options, progress: Progress = lambda done, total: None) -> Analysis:
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
@@ -66,21 +75,21 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         block_size=options.block_size,
         pool_blocks=options.pool_blocks,
         tokenizer=reader.tokenizer,
-        engine=engine.name,
+        engine=engine,
     )
     placed = _place_all(capture, reader, server.block_size, progress, explain=options.explain)
-    adapters = profile.adapters | set(settings.lora_modules)
-    predicted = predict(engine, (item.prompt for item in placed), server, adapters)
-    rows = [make_turn(item, server.block_size, predicted.get(item.prompt.name)) for item in placed]
-    turns = calibrate(rows, {item.prompt.key: item.prompt.traits for item in placed})
-    return Report(
-        exchanges=len({turn.id for turn in turns}),
-        redaction=capture.redaction,
+    basis = Basis(
         server=server,
-        summary=summarise(turns),
-        turns=turns,
-        problems=tuple(_problems(turns, missing, reader.server)),
+        engine=engine,
+        looks=looks(facts),
+        adapters=profile.adapters | set(settings.lora_modules),
+        speculation=settings.drops_last_block,
+        pool_sweep=options.pool_sweep,
     )
+    report = account(placed, basis, redaction=capture.redaction)
+    said = _problems(report.turns, missing, reader.server)
+    report = replace(report, problems=(*said, *report.problems), missing=missing)
+    return Analysis(report=report, placed=tuple(placed), tokenizer=reader.tokenizer)
 
 
 def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:
@@ -124,54 +133,10 @@ def _place_all(
     def read_again(key: PromptKey, body: Any | None) -> tuple[Job, Any]:
         return reader.sourced_job(capture.exchange(key[0]), key[1], body)
 
-    placer = _Placer(DivergenceFinder(read_again, block_size, explain=explain))
+    placer = Placer(DivergenceFinder(read_again, block_size, explain=explain))
     total = capture.counts().exchanges
     placed: list[Placed] = []
     for done, exchange in enumerate(capture.exchanges(), start=1):
         placed.extend(placer.place(prompt) for prompt in reader.read(exchange))
         progress(done, total)
     return placed
-
-
-class _Placer:
-    """Gives each prompt its place, one after another."""
-
-    def __init__(self, finder: DivergenceFinder) -> None:
-        self._finder = finder
-        self._rendered: list[Prompt] = []
-        self._ids: list[TokenIds] = []
-        self._lineage = Lineage(lambda a, b: common_prefix(self._ids[a], self._ids[b]))
-
-    def place(self, prompt: Prompt) -> Placed:
-        """The next prompt's place; a prompt that was not rendered has none, and becomes no parent."""
-        rendering = prompt.rendering
-        if rendering is None or prompt.conversation is None:
-            return Placed(prompt=prompt)
-        self._ids.append(rendering.token_ids)
-        request = prompt.source.request
-        try:
-            place = self._lineage.place(prompt.conversation, (request.dialect, request.model))
-        except Exception as error:  # it has read the prompt in vain, and holds nothing of it
-            self._ids.pop()
-            problem = f"not placed: {unexpected(error)}"
-            return Placed(prompt=replace(prompt, rendering=None, verdict=None, problem=problem))
-        # The parsed messages of all turns would outweigh everything else that is kept.
-        prompt = replace(prompt, conversation=None)
-        self._rendered.append(prompt)
-        if place.parent is None:
-            return Placed(prompt=prompt, place=place)
-        return Placed(prompt=prompt, place=place, relation=self._relate(place.parent, len(self._ids) - 1))
-
-    def _relate(self, parent: int, child: int) -> Relation:
-        pair = Pair(
-            parent=self._rendered[parent].key,
-            child=self._rendered[child].key,
-            parent_ids=self._ids[parent],
-            child_ids=self._ids[child],
-        )
-        return Relation(
-            parent=self._rendered[parent],
-            parent_tokens=len(self._ids[parent]),
-            common_tokens=common_prefix(self._ids[parent], self._ids[child]),
-            parting=self._finder.find(pair),
-        )

@@ -69,6 +69,11 @@ class BlockPool:
         """How many blocks at least one running request holds."""
         return self._fresh - len(self._contentless) - len(self._evictable)
 
+    @property
+    def filled(self) -> int:
+        """How many blocks hold content that can be found, in use or not."""
+        return sum(key != NO_KEY for key in self._key_of)
+
     def find(self, keys: Sequence[int]) -> list[int]:
         """The blocks of the longest run of present `keys` from the start.
 
@@ -78,6 +83,15 @@ class BlockPool:
         if None in holders:
             del holders[holders.index(None) :]
         return [holder if type(holder) is int else next(iter(holder)) for holder in holders]  # type: ignore[arg-type]
+
+    def holder(self, key: int) -> int | None:
+        """The block that serves this key, the first registered of several (`block_pool.py:69`)."""
+        holder = self._by_key.get(key)
+        return holder if holder is None or isinstance(holder, int) else next(iter(holder))
+
+    def is_free(self, block: int) -> bool:
+        """Whether no running request holds the block."""
+        return self._users_of[block] == 0
 
     def shortfall(self, hits: Iterable[int], new: int) -> int:
         """How many blocks are missing to use `hits` and allocate `new` more; 0 means that it fits.

@@ -9,10 +9,12 @@ text can be tokenized in parts that begin with an added token, where nothing rea
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -69,12 +71,39 @@ def _begins_in(content: str, others: Mapping[str, Sequence[str]]) -> bool:
     return False
 
 
+class _Growing:
+    """An array that grows at its end, so that the ids of texts that go on from each other exist once."""
+
+    __slots__ = ("_count", "_room")
+
+    def __init__(self, ids: TokenIds) -> None:
+        self._room, self._count = ids, len(ids)
+
+    def after(self, shared: int, ids: TokenIds) -> tuple[_Growing, TokenIds]:
+        """Its first `shared` ids with `ids` behind them: a view, of a new array where others stand there."""
+        known = self._room[shared : self._count]
+        same = min(len(known), len(ids))
+        if not np.array_equal(known[:same], ids[:same]):
+            return _Growing(np.concatenate((self._room[:shared], ids))).after(shared, ids)
+        count = shared + len(ids)
+        if count > len(self._room):
+            grown = np.empty(2 * count, dtype=np.int32)
+            grown[: self._count] = self._room[: self._count]
+            self._room = grown  # the views of the old one keep it
+        if count > self._count:
+            self._room[self._count : count] = ids[same:]
+            self._count = count
+        view = self._room[:count]
+        view.flags.writeable = False
+        return self, view
+
+
 @dataclass(frozen=True, slots=True)
 class _Encoded:
     """A text with its ids and its cuts, in ascending order: [character, end of the cut token, token]."""
 
     text: str
-    ids: TokenIds
+    ids: _Growing
     cuts: list[tuple[int, int, int]]
 
 
@@ -84,7 +113,9 @@ class PrefixEncoder:
     def __init__(self, encode_parts: EncodeParts, cut_tokens: Mapping[int, str]) -> None:
         self._encode_parts = encode_parts
         self._cut_tokens = cut_tokens
-        self._cut_ids = np.array(sorted(cut_tokens), dtype=np.int32)
+        # By id; the last entry is for all ids beyond.
+        self._is_cut = np.zeros(max(cut_tokens, default=0) + 2, dtype=np.bool_)
+        self._is_cut[list(cut_tokens)] = True
         # Only tokens that have been seen are looked for: there may be a thousand.
         self._seen: set[int] = set()
         self._pattern: re.Pattern[str] | None = None
@@ -95,34 +126,31 @@ class PrefixEncoder:
         """Token ids of `text`, shape (tokens,)."""
         if not self._cut_tokens:
             return self._encode_parts([text])[0]
-        ids, cuts, start = self._shared(text)
+        before, cuts, (start, _, count) = self._shared(text)
         bounds = self._bounds(text, start)
         parts = self._encode_parts([text[begin:stop] for (begin, _), (stop, _) in pairwise(bounds)])
-        count = len(ids)
+        tail = np.concatenate(parts)
+        growing, ids = before.after(count, tail)
         for (begin, end), part in zip(bounds, parts, strict=False):
             if end > begin:
                 cuts.append((begin, end, count))
             count += len(part)
-        encoded = _Encoded(text, np.concatenate([ids, *parts]), cuts)
-        self._keep(encoded)
-        self._learn(parts)
-        return encoded.ids
+        self._keep(_Encoded(text, growing, cuts))
+        self._learn(tail)
+        return ids
 
-    def _shared(self, text: str) -> tuple[TokenIds, list[tuple[int, int, int]], int]:
-        """Ids and cuts before the last cut that is shared with a kept text, and the cut's character."""
+    def _shared(self, text: str) -> tuple[_Growing, list[tuple[int, int, int]], tuple[int, int, int]]:
+        """The ids to go on from, the cuts before the last that is shared with a kept text, and that one."""
         best, common = None, 0
         for kept in self._kept:
             # Most cannot share more than the newest: a glance behind what it shares says so.
             if kept.text[common : common + _GLANCE] == text[common : common + _GLANCE]:
                 found = common_chars(kept.text, text)
                 best, common = max((best, common), (kept, found), key=lambda pair: pair[1])
-        if best is None:
-            return _NOTHING, [], 0
-        shared = [cut for cut in best.cuts if cut[1] <= common]
-        if not shared:
-            return _NOTHING, [], 0
-        start, _, tokens = shared.pop()
-        return best.ids[:tokens], shared, start
+        shared = 0 if best is None else bisect_right(best.cuts, common, key=itemgetter(1))
+        if best is None or not shared:
+            return _Growing(_NOTHING), [], (0, 0, 0)
+        return best.ids, best.cuts[: shared - 1], best.cuts[shared - 1]
 
     def _bounds(self, text: str, start: int) -> list[tuple[int, int]]:
         """Where the parts of `text` from `start` on begin, each with its cut token's end; then the end.
@@ -139,9 +167,9 @@ class PrefixEncoder:
         while len(self._kept) > _KEPT_TEXTS or (self._kept_chars > _KEPT_CHARS and len(self._kept) > 1):
             self._kept_chars -= len(self._kept.pop().text)
 
-    def _learn(self, parts: list[TokenIds]) -> None:
+    def _learn(self, ids: TokenIds) -> None:
         """Look for the cut tokens among these ids too, from now on."""
-        new = set(np.intersect1d(np.concatenate(parts), self._cut_ids).tolist()) - self._seen
+        new = set(ids[self._is_cut.take(ids, mode="clip")].tolist()) - self._seen
         if new:
             self._seen |= new
             self._pattern = re.compile("|".join(re.escape(self._cut_tokens[each]) for each in self._seen))

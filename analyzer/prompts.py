@@ -5,12 +5,14 @@ It knows one exchange at a time; how prompts stand to each other is for others.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from analyzer.core import Conversation, Rendering, Reply, Verdict
+from analyzer.answer_text import written_answer
+from analyzer.core import Answer, Conversation, Generated, GeneratedSource, Rendering, Reply, Verdict
+from analyzer.first_token import first_token_ns
+from analyzer.generated import generated_by
 from analyzer.mismatch import Traits, traits_of
 from analyzer.reading import Request, dialect_of, reached_the_model, read_request
 from analyzer.renderers import Job, RenderFailed, unexpected
@@ -19,18 +21,16 @@ from analyzer.replies import read_reply
 from analyzer.server_api import ServerApi
 from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.shared_json import SharedBodies
+from analyzer.shared_wraps import SharedWraps
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
-
-MOST_GENERATED = 1 << 24
-"""Tokens that no model generates in one answer: a count beyond would fill the simulated cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadExchange:
     """An exchange after reading. It has lost its bodies: who needs them reads them again.
 
-    `redacted` says that secrets in its request body were replaced.
+    `redacted` says that secrets in its request body were replaced; equal bodies have equal `body_hash`.
     """
 
     exchange: Exchange
@@ -38,6 +38,8 @@ class ReadExchange:
     reply: Reply
     prompt_count: int
     redacted: bool = False
+    first_token_ns: int | None = None
+    body_hash: int = 0
 
     @property
     def reported_prompt_tokens(self) -> int | None:
@@ -55,7 +57,7 @@ class Prompt:
     """One prompt of an exchange, rendered where `rendering` is given; else `problem` says why not.
 
     `conversation` is None where the body could not be read or the server refused it; `traits` are what
-    may explain a mismatch.
+    may explain a mismatch. `generated` has one entry for each choice.
     """
 
     source: ReadExchange
@@ -65,6 +67,7 @@ class Prompt:
     verdict: Verdict | None
     problem: str | None
     traits: Traits = field(default_factory=Traits)
+    generated: tuple[Generated, ...] = ()
 
     @property
     def key(self) -> tuple[int, int]:
@@ -77,13 +80,10 @@ class Prompt:
         return f"{self.source.exchange.id}.{self.index}"
 
     @property
-    def generated(self) -> tuple[int, ...] | int:
-        """The sampled ids of this prompt's answer, or how many there were (0 where nobody said)."""
-        reply = self.source.reply
-        counted = reply.usage.completion_tokens or 0
-        if self.source.prompt_count == len(reply.generated_ids):
-            return reply.generated_ids[self.index]
-        return counted if counted < MOST_GENERATED else 0
+    def generated_source(self) -> GeneratedSource | None:
+        """Where the ids of the answers come from: the least sure of them counts."""
+        sources = {answer.source for answer in self.generated} or {None}
+        return None if None in sources else "retokenized" if "retokenized" in sources else "wire"
 
 
 class PromptReader:
@@ -111,6 +111,7 @@ class PromptReader:
         self._choice = choice
         self._missing = missing
         self._bodies = SharedBodies()
+        self._wraps = SharedWraps()
 
     def read(self, exchange: Exchange) -> list[Prompt]:
         """All prompts of an exchange; one without a rendering where there is none to read.
@@ -130,9 +131,11 @@ class PromptReader:
         source = ReadExchange(
             exchange=replace(exchange, request=Body(), response=Body(), chunks=()),
             request=replace(request, conversations=()),
-            reply=replace(reply, prompt_token_ids=()),
+            reply=replace(reply, prompt_token_ids=(), answers=()),
             prompt_count=len(asked),
             redacted=bool(exchange.request.secrets),
+            first_token_ns=first_token_ns(exchange),
+            body_hash=hash(exchange.request.content),
         )
         if not asked:
             return [_unread(source, request.problem or reply.error)]
@@ -140,6 +143,7 @@ class PromptReader:
         agreed = verdicts(
             [rendering for rendering, _ in outcomes], reply.usage.prompt_tokens, redacted=source.redacted
         )
+        generated = self._generated(exchange, request, reply)
         return [
             Prompt(
                 source=source,
@@ -149,9 +153,30 @@ class PromptReader:
                 verdict=verdict,
                 problem=problem or reply.error,
                 traits=self._traits(conversation, rendering, source),
+                generated=answers,
             )
-            for conversation, (rendering, problem), verdict in zip(asked, outcomes, agreed, strict=True)
+            for conversation, (rendering, problem), verdict, answers in zip(
+                asked, outcomes, agreed, generated, strict=True
+            )
         ]
+
+    def _generated(self, exchange: Exchange, request: Request, reply: Reply) -> list[tuple[Generated, ...]]:
+        """What was sampled to each prompt; the choices of a body of several stand prompt after prompt."""
+        asked, each = request.conversations, request.choices
+        missing = len(asked) * each - len(reply.answers)
+        answers = (*reply.answers, *[Answer()] * missing)[: len(asked) * each]
+        own = [_own(answer, request, asked[at // each]) for at, answer in enumerate(answers)]
+        job = self.job(exchange, asked[0], reply)
+        # A text in which secrets were replaced is not the one that was sampled.
+        tokenizer = None if exchange.response.secrets else self.tokenizer
+        sampled = generated_by(
+            own,
+            reply.usage.completion_tokens,
+            None if tokenizer is None else tokenizer.encode_apart,
+            limit=request.max_tokens,
+            written=lambda answer: written_answer(job, answer),
+        )
+        return [sampled[start : start + each] for start in range(0, len(sampled), each)]
 
     def _traits(
         self, conversation: Conversation, rendering: Rendering | None, source: ReadExchange
@@ -169,8 +194,8 @@ class PromptReader:
 
         That is the captured one, or the parsed one that is given.
         """
-        read = json.loads(exchange.request.content) if body is None else body
-        request = read_request(exchange, sourced=True, loads=lambda _: read)
+        read = self._bodies.loads(exchange.request.content) if body is None else body
+        request = read_request(exchange, loads=lambda _: self._wraps.wrap(read))
         return self.job(exchange, request.conversations[index], read_reply(exchange), sourced=True), read
 
     def _render(
@@ -202,6 +227,14 @@ class PromptReader:
             path=exchange.path,
             body=exchange.request.content,
         )
+
+
+def _own(answer: Answer, request: Request, conversation: Conversation) -> Answer:
+    """The answer without its echoed prompt, and in one piece where its pieces say nothing."""
+    echoed = (conversation.text or "") if request.echoes else ""
+    if not request.holds_back and not echoed:
+        return answer
+    return replace(answer, pieces=("".join(answer.pieces).removeprefix(echoed),), token_texts=())
 
 
 def _failed(exchange: Exchange, problem: str) -> Prompt:

@@ -17,12 +17,18 @@ from analyzer.dialects import Dialect
 from analyzer.registry import plugins
 from store.records import Exchange
 
+_DEFAULT_COMPLETION = 16
+_MOST_CHOICES = 1 << 12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A request body, read: its prompts, and what else in it matters for the cache.
 
-    `truncates` says that the body asks for its head to be dropped where it is too long.
+    `truncates` says that the body asks for its head to be dropped where it is too long. `max_tokens` is
+    where each answer is cut off, `choices` how many are asked for to each prompt. `holds_back` says that
+    a stream comes some characters late, so that its pieces do not end where tokens do; `echoes` that an
+    answer begins with its prompt.
     `conversations` is empty where the body could not be read; `problem` then says why.
     """
 
@@ -31,6 +37,11 @@ class Request:
     cache_salt: str | None = None
     skip_reading: bool = False
     truncates: bool = False
+    streams: bool = False
+    max_tokens: int | None = None
+    choices: int = 1
+    holds_back: bool = False
+    echoes: bool = False
     conversations: tuple[Conversation, ...] = ()
     problem: str | None = None
 
@@ -89,8 +100,34 @@ def _read(dialect: Dialect, body: Mapping[str, Any]) -> Request:
         cache_salt=salt if isinstance(salt, str) else None,
         skip_reading=_skips_reading(body),
         truncates=body.get("truncate_prompt_tokens") is not None or body.get("truncation") == "auto",
+        streams=body.get("stream") is True,
+        max_tokens=_max_tokens(dialect, body),
+        choices=_choices(body),
+        holds_back=_holds_back(body),
+        echoes=bool(body.get("echo")),
         conversations=conversations,
         problem=problem,
+    )
+
+
+def _max_tokens(dialect: Dialect, body: Mapping[str, Any]) -> int | None:
+    given = [body.get(key) for key in ("max_completion_tokens", "max_output_tokens", "max_tokens")]
+    # vLLM 0.32 completion/protocol.py: 16 where nothing is said
+    default = [_DEFAULT_COMPLETION] if dialect.name == "completions" else []
+    return next((value for value in (*given, *default) if type(value) is int and value > 0), None)
+
+
+def _choices(body: Mapping[str, Any]) -> int:
+    """`n` (protocol.py of chat and completions); what is no number of answers is one."""
+    n = body.get("n")
+    return n if type(n) is int and 1 <= n <= _MOST_CHOICES else 1
+
+
+def _holds_back(body: Mapping[str, Any]) -> bool:
+    """Whether a text to stop at may begin in one piece and end in the next (v1/engine/detokenizer.py)."""
+    stops = body.get("stop") or body.get("stop_sequences") or ()
+    return any(
+        isinstance(stop, str) and len(stop) > 1 for stop in (stops if isinstance(stops, list) else [stops])
     )
 
 

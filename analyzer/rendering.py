@@ -100,6 +100,8 @@ def _verdict(rendering: Rendering | None, agreed: Verdict, *, redacted: bool) ->
 
 def _nothing_fits(job: Job) -> str:
     conversation = job.conversation
+    if conversation.messages_problem is not None:
+        return conversation.messages_problem
     if not conversation.messages and conversation.text is None and conversation.token_ids is None:
         return "the body has no messages"
     if job.tokenizer is None:

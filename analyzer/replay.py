@@ -5,14 +5,20 @@ No rules of its own: `analyzer.cache` has the server's, `analyzer.blocks` the ke
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from analyzer.blocks import NO_NAMESPACE, BlockKeys, BlockTable, Namespace, common_prefix
-from analyzer.cache import FullAttention, Hit, PrefixCache
+from analyzer.cache import Hit
 from analyzer.core import TokenIds
+from analyzer.grouped_cache import cache_for
+from analyzer.kv_layout import KVLayout, full_attention
+
+_LATEST = 16
+_GLANCE_TOKENS = 16
 
 
 @dataclass(slots=True)
@@ -25,17 +31,18 @@ class _Prompt:
 class TokenCache:
     """A prefix cache that is given token ids, and keeps the keys of what it has seen.
 
-    Consecutive prompts of an agent mostly agree, so that each prompt's keys start from the previous
-    one's of the same namespace.
+    The prompts of an agent mostly agree, so that each prompt's keys start from those of the latest
+    prompts of the same namespace that shares most with it: several agents may take turns. `block_size` is
+    that of the keys: a layout's `hash_block_size`, if given.
     """
 
-    def __init__(
-        self, block_size: int, capacity: int | None = None, policy: FullAttention | None = None
-    ) -> None:
+    def __init__(self, block_size: int, capacity: int | None = None, layout: KVLayout | None = None) -> None:
         self.table = BlockTable(block_size)
-        self.cache = PrefixCache(block_size, capacity, policy)
+        self.cache = cache_for(layout or full_attention(block_size), capacity)
+        if self.cache.block_size != block_size:
+            raise ValueError(f"keys of {block_size} tokens for a layout of {self.cache.block_size}")
         self._in_flight: dict[str, _Prompt] = {}
-        self._newest: dict[Namespace, _Prompt] = {}
+        self._latest: dict[Namespace, deque[_Prompt]] = {}
 
     def admit(
         self,
@@ -46,15 +53,15 @@ class TokenCache:
         skip_reading: bool = False,
     ) -> Hit | None:
         """See `PrefixCache.admit`."""
-        newest = self._newest.get(namespace)
-        if newest is None:
+        latest = self._latest.setdefault(namespace, deque(maxlen=_LATEST))
+        nearest, common = _nearest(latest, token_ids)
+        if nearest is None:
             keys = self.table.keys(token_ids, namespace)
         else:
-            common = common_prefix(newest.token_ids, token_ids)
-            keys = self.table.keys_after(newest.keys, common, token_ids, namespace)
+            keys = self.table.keys_after(nearest.keys, common, token_ids, namespace)
         prompt = _Prompt(token_ids, keys, namespace)
         hit = self.cache.admit(request_id, keys, len(token_ids), skip_reading=skip_reading)
-        self._newest[namespace] = prompt
+        latest.appendleft(prompt)
         if hit is not None:
             self._in_flight[request_id] = prompt
         return hit
@@ -65,9 +72,17 @@ class TokenCache:
         if isinstance(generated, int):
             self.cache.finish(request_id, generated, ahead_tokens=ahead_tokens)
             return
-        token_ids = np.concatenate([prompt.token_ids, np.asarray(generated, dtype=np.int32)])
-        keys = self.table.keys_after(prompt.keys, len(prompt.token_ids), token_ids, prompt.namespace)
+        keys = self._keys_with(prompt, generated)
         self.cache.finish(request_id, len(generated), keys, ahead_tokens=ahead_tokens)
+
+    def extend(self, request_id: str, generated: Sequence[int]) -> None:
+        """See `PrefixCache.extend`; `generated` are the ids sampled so far."""
+        prompt = self._in_flight[request_id]
+        self.cache.extend(request_id, len(generated), self._keys_with(prompt, generated))
+
+    def _keys_with(self, prompt: _Prompt, generated: Sequence[int]) -> BlockKeys:
+        token_ids = np.concatenate([prompt.token_ids, np.asarray(generated, dtype=np.int32)])
+        return self.table.keys_after(prompt.keys, len(prompt.token_ids), token_ids, prompt.namespace)
 
     def __contains__(self, request_id: str) -> bool:
         return request_id in self._in_flight
@@ -78,6 +93,19 @@ class TokenCache:
         self._in_flight.clear()
 
 
+def _nearest(latest: Iterable[_Prompt], token_ids: TokenIds) -> tuple[_Prompt | None, int]:
+    """The prompt that shares most with `token_ids`, newest first, and how many tokens it shares."""
+    nearest, common = None, 0
+    for prompt in latest:
+        # Most cannot share more than the newest: a glance behind what it shares says so.
+        glance = slice(common, common + _GLANCE_TOKENS)
+        if np.array_equal(prompt.token_ids[glance], token_ids[glance]):
+            found = common_prefix(prompt.token_ids, token_ids)
+            if found > common:
+                nearest, common = prompt, found
+    return nearest, common
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """A request reaches the server."""
@@ -86,6 +114,14 @@ class Start:
     token_ids: TokenIds
     namespace: Namespace = NO_NAMESPACE
     skip_reading: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grow:
+    """A request goes on: the ids that it has sampled so far."""
+
+    request_id: str
+    generated: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +138,7 @@ class Restart:
     """The server starts anew, with an empty cache; requests in flight are lost."""
 
 
-type Event = Start | Finish | Restart
+type Event = Start | Grow | Finish | Restart
 
 
 def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None]:
@@ -119,6 +155,9 @@ def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None
             case Start():
                 hits[event.request_id] = None
                 waiting[event.request_id] = event
+            case Grow():
+                if event.request_id in cache:
+                    cache.extend(event.request_id, event.generated)
             case Finish() if event.request_id in waiting:
                 del waiting[event.request_id]
             case Finish():

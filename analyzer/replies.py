@@ -1,15 +1,17 @@
 """Reads what a response said: how it ended, the server's counts, and token ids where it sent them.
 
-One reader for all dialects: their spellings are a table here. Texts and tool calls are not read.
+One reader for all dialects: their spellings are a table here. Texts and tool calls are `analyzer.answers`'.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from analyzer.core import TOKEN_ID_LIMIT, Outcome, Reply, Usage
+from analyzer.answers import choice_index, choices_of, ids_of, read_answers
+from analyzer.core import Outcome, Reply, Usage
+from analyzer.first_token import is_stream
 from analyzer.sse import read_events
 from store.records import Exchange
 
@@ -23,6 +25,9 @@ _CACHED_KEYS = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
 _MOST_EXACT = 1 << 53
 """JSON numbers are exact below it (RFC 8259 section 6); a count beyond it counts nothing."""
 
+type _Object = dict[str, Any]
+"""A JSON object, asked about by its class: an abstract one takes ten times as long, and events are many."""
+
 _END_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete"})
 _ERROR_EVENTS = frozenset({"error", "response.failed"})
 
@@ -30,7 +35,7 @@ _ERROR_EVENTS = frozenset({"error", "response.failed"})
 def read_reply(exchange: Exchange) -> Reply:
     """What the exchange's response said; never raises, whatever the body holds."""
     body = exchange.response.content
-    if _is_stream(exchange):
+    if is_stream(exchange):
         events = read_events(body)
         objects = [parsed for event in events if (parsed := _object(event.data)) is not None]
         at_end = any(event.data == "[DONE]" for event in events)
@@ -44,7 +49,7 @@ def read_reply(exchange: Exchange) -> Reply:
         outcome=_outcome(exchange, at_end=at_end, error=error),
         usage=_usage(objects),
         prompt_token_ids=_prompt_ids(objects),
-        generated_ids=_generated_ids(objects),
+        answers=read_answers(objects),
         error=error or _plain_error(exchange, objects) or exchange.error,
     )
 
@@ -68,12 +73,7 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _is_stream(exchange: Exchange) -> bool:
-    content_type = next((v for k, v in exchange.response_headers if k.lower() == "content-type"), "")
-    return content_type.lower().startswith("text/event-stream")
-
-
-def _object(text: str | bytes) -> dict[str, Any] | None:
+def _object(text: str | bytes) -> _Object | None:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -81,13 +81,13 @@ def _object(text: str | bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _error(item: Mapping[str, Any]) -> str | None:
+def _error(item: _Object) -> str | None:
     error = item.get("error")
     if item.get("type") in _ERROR_EVENTS and not error:
         response = item.get("response")
-        error = (response.get("error") if isinstance(response, Mapping) else None) or item.get("message")
+        error = (response.get("error") if isinstance(response, dict) else None) or item.get("message")
         error = error or item["type"]
-    if isinstance(error, Mapping):
+    if isinstance(error, dict):
         return str(error.get("message") or error)
     return str(error) if error else None
 
@@ -111,7 +111,7 @@ def _outcome(exchange: Exchange, *, at_end: bool, error: str | None) -> Outcome:
     return "done" if at_end else "eof"
 
 
-def _usage(objects: Iterable[Mapping[str, Any]]) -> Usage:
+def _usage(objects: Sequence[_Object]) -> Usage:
     """The last usage that is not null: earlier ones are zeros or running counts.
 
     Anthropic's stream splits it: `message_start` has the input, `message_delta` the final counts.
@@ -119,46 +119,39 @@ def _usage(objects: Iterable[Mapping[str, Any]]) -> Usage:
     merged: dict[str, Any] = {}
     for item in objects:
         for holder in (item, item.get("message"), item.get("response")):
-            usage = holder.get("usage") if isinstance(holder, Mapping) else None
-            if isinstance(usage, Mapping):
+            usage = holder.get("usage") if isinstance(holder, dict) else None
+            if isinstance(usage, dict):
                 merged |= {key: value for key, value in usage.items() if value is not None}
-    return read_usage(merged)
+    said = read_usage(merged)
+    timed = [timings for item in objects if isinstance(timings := item.get("timings"), dict)]
+    return _completed(said, timed[-1]) if timed else said
 
 
-def _prompt_ids(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
+def _completed(usage: Usage, timings: _Object) -> Usage:
+    """A usage with what only llama.cpp's `timings` say; a stream that nobody asked for usage has no other.
+
+    `prompt_n` leaves out what came from the cache (llama.cpp tools/server/README.md, `timings`).
+    """
+    cached, computed, generated = (
+        _first_count(timings, (key,)) for key in ("cache_n", "prompt_n", "predicted_n")
+    )
+    prompt = None if cached is None or computed is None else cached + computed
+    return Usage(
+        prompt_tokens=prompt if usage.prompt_tokens is None else usage.prompt_tokens,
+        cached_tokens=cached if usage.cached_tokens is None else usage.cached_tokens,
+        completion_tokens=generated if usage.completion_tokens is None else usage.completion_tokens,
+    )
+
+
+def _prompt_ids(objects: Iterable[_Object]) -> tuple[tuple[int, ...], ...]:
     found: dict[int, tuple[int, ...]] = {}
     for item in objects:
-        if ids := _ids(item.get("prompt_token_ids")):
+        if ids := ids_of(item.get("prompt_token_ids")):
             found.setdefault(0, ids)
-        for choice in _choices(item):
-            if ids := _ids(choice.get("prompt_token_ids")):
-                found.setdefault(_index(choice), ids)
+        for choice in choices_of(item):
+            if ids := ids_of(choice.get("prompt_token_ids")):
+                found.setdefault(choice_index(choice), ids)
     return tuple(found[index] for index in sorted(found))
-
-
-def _generated_ids(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
-    found: dict[int, list[int]] = {}
-    for item in objects:
-        for choice in _choices(item):
-            if ids := _ids(choice.get("token_ids")):
-                found.setdefault(_index(choice), []).extend(ids)
-    return tuple(tuple(found[index]) for index in sorted(found))
-
-
-def _choices(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    choices = item.get("choices")
-    return [c for c in choices if isinstance(c, Mapping)] if isinstance(choices, list) else []
-
-
-def _ids(value: Any) -> tuple[int, ...]:
-    if isinstance(value, list) and all(type(item) is int and 0 <= item < TOKEN_ID_LIMIT for item in value):
-        return tuple(value)
-    return ()
-
-
-def _index(choice: Mapping[str, Any]) -> int:
-    index = choice.get("index")
-    return index if _is_count(index) else 0
 
 
 def _is_count(value: Any) -> TypeGuard[int]:

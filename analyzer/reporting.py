@@ -8,14 +8,19 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from analyzer.baseline import Baseline, read_baseline, worsened
 from analyzer.ledger import engine_of
-from analyzer.pipeline import Options, Progress, analyze
+from analyzer.no_text import without_text
+from analyzer.pipeline import Analysis, Options, Progress, analyze
 from analyzer.registry import plugins
+from analyzer.renderers import RenderFailed
 from analyzer.rendering import renderers
 from analyzer.report import Report
 from analyzer.reports import ReportForm
@@ -27,23 +32,45 @@ from store.db import Capture
 DONE, FAILED, CHECK_DID_NOT_HOLD = 0, 1, 3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """What a report is to hold: so many per cent reusable, and nothing worse than in an earlier report.
+
+    `tolerance` is in percentage points for shares, and in per cent for what a cause costs.
+    """
+
+    fail_under: float | None = None
+    baseline: Path | None = None
+    tolerance: float = 0
+
+
+NO_CHECKS = Checks()
+
+
 def run_report(
-    target: str, options: Options, *, form: str, output: Path | None, fail_under: float | None
+    target: str,
+    options: Options,
+    *,
+    form: str,
+    output: Path | None,
+    no_text: bool = False,
+    checks: Checks = NO_CHECKS,
 ) -> int:
     """Make one report; returns the exit status.
 
-    Raises click.UsageError for a format or renderer that is none, and what `analyze` raises.
+    Raises click.UsageError for a format, renderer or baseline that is none, and what `analyze` raises.
     """
     chosen = _form(form)
     check_usage(options)
-    report = _analyse(target, options)
-    _put(chosen, report, output)
+    baseline = _baseline(checks)
+    report = read_report(target, options, no_text=no_text)
+    put(lambda width, color: chosen.format(report, width=width, color=color), output)
     if form != "text":  # a text report has said it itself
         for problem in report.problems:
             print(f"locality: {problem}", file=sys.stderr)
     if report.problems and not report.summary.rendered:
         return FAILED
-    return _check(report, fail_under)
+    return _check(report, checks, baseline)
 
 
 def check_usage(options: Options) -> None:
@@ -62,7 +89,7 @@ def check_usage(options: Options) -> None:
 def print_summary(target: str, options: Options) -> None:
     """The report's opening lines on stderr: a command's own output has stdout."""
     try:
-        report = _analyse(target, options)
+        report = read_analysis(target, options).report
     except Exception as error:
         # The command has run and its exit status must stand, whatever is wrong with the report.
         print(f"locality: no summary: {error}", file=sys.stderr)
@@ -79,37 +106,69 @@ def _form(name: str) -> ReportForm:
     return form
 
 
-def _analyse(target: str, options: Options) -> Report:
+def _baseline(checks: Checks) -> Baseline | None:
+    try:
+        return None if checks.baseline is None else read_baseline(checks.baseline)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def read_report(target: str, options: Options, *, no_text: bool = False) -> Report:
+    """The report of a capture, with `no_text` without what was sent; so are then the errors of renderers."""
+    report = read_analysis(target, options, no_text=no_text).report
+    return without_text(report) if no_text else report
+
+
+def read_analysis(target: str, options: Options, *, no_text: bool = False) -> Analysis:
+    """The analysis of a capture, with a bar for who waits. What `no_text` hides of it is the error alone."""
     if options.serve_command is not None and (note := note_on_ignored(parse_settings(options.serve_command))):
         print(note, file=sys.stderr)
     with Capture.open(target) as capture, ProgressBar() as progress:
-        return analyze(capture, options, progress)
+        try:
+            return analyze(capture, options, progress)
+        except RenderFailed:
+            if no_text:
+                hidden = (
+                    f"--renderer {options.renderer} failed; what it says may quote a prompt, and is not shown"
+                )
+                raise RenderFailed(hidden) from None
+            raise
 
 
-def _put(form: ReportForm, report: Report, output: Path | None) -> None:
+def put(text: Callable[[int | None, bool], str], output: Path | None) -> None:
+    """Write a text to a file or to stdout; it is made for that width in columns, in colour or not."""
     if output is not None:
-        output.write_text(_writable(form.format(report, width=None, color=False)), encoding="utf-8")
+        output.write_text(_writable(text(None, False), "utf-8"), encoding="utf-8")
         return
     # COLUMNS, else the terminal's own; nothing where there is neither.
     width = shutil.get_terminal_size((0, 0)).columns or None
-    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print(_writable(form.format(report, width=width, color=color)), end="")
+    dumb = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
+    color = sys.stdout.isatty() and not dumb
+    print(_writable(text(width, color), sys.stdout.encoding or "utf-8"), end="")
 
 
-def _writable(text: str) -> str:
-    """The text with half a surrogate pair, which a request may name its model with, as JSON escapes it."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _writable(text: str, encoding: str) -> str:
+    """The text with what the output cannot hold escaped: half a surrogate pair, a sign in ASCII."""
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def _check(report: Report, fail_under: float | None) -> int:
-    if fail_under is None:
-        return DONE
+def _check(report: Report, checks: Checks, baseline: Baseline | None) -> int:
+    failures = [*_too_little(report, checks.fail_under)]
+    if baseline is not None:
+        failures += [
+            f"worse than {checks.baseline}: {item}" for item in worsened(report, baseline, checks.tolerance)
+        ]
+    for failure in failures:
+        print(f"locality: {failure}", file=sys.stderr)
+    return CHECK_DID_NOT_HOLD if failures else DONE
+
+
+def _too_little(report: Report, fail_under: float | None) -> Iterator[str]:
     found = report.summary.reusable_prefix_pct
-    if found is not None and found >= fail_under:
-        return DONE
+    if fail_under is None or (found is not None and found >= fail_under):
+        return
     said = "not known: no turn has a parent" if found is None else f"{found} %"
-    print(f"locality: reusable prefix {said}, less than the {fail_under} % asked for", file=sys.stderr)
-    return CHECK_DID_NOT_HOLD
+    yield f"reusable prefix {said}, less than the {fail_under} % asked for"
 
 
 class ProgressBar:

@@ -16,12 +16,10 @@ _INPUTS = ("input_text", "input_image", "input_file")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
-def chat_messages(items: Iterable[Any]) -> list[dict[str, Any]]:
+def chat_messages(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The messages of a list of items. Raises ValueError for what the server refuses."""
     messages: list[dict[str, Any]] = []
     for item in items:
-        if not isinstance(item, Mapping):
-            raise ValueError("an input item is not an object")
         last = messages[-1] if messages and messages[-1].get("role") == "assistant" else None
         if (message := _message(item, last)) is not None:
             messages.append(message)
@@ -61,7 +59,8 @@ def _filled(last: dict[str, Any] | None, slot: str, value: str) -> dict[str, Any
 
 def _with_call(last: dict[str, Any] | None, call: dict[str, Any]) -> dict[str, Any] | None:
     if last is not None:
-        last.setdefault("tool_calls", []).append(call)
+        # A new list: one that an item brought along is the body's own.
+        last["tool_calls"] = [*last.get("tool_calls", ()), call]
         return None
     return {"role": "assistant", "tool_calls": [call]}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from analyzer.chat_requests import dump_tool
 from analyzer.sourced import concat
+from analyzer.sourced_json import like
 
 
 def chat_tools(tools: Iterable[Mapping[str, Any]] | None) -> tuple[dict[str, Any], ...] | None:
@@ -32,15 +33,14 @@ def _chat_tools(tool: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         case "custom":
             if isinstance(form := tool.get("format"), Mapping) and form.get("type") == "grammar":
                 raise ValueError("the server does not take custom tools with a grammar")
-            yield dump_tool(
-                {"name": tool["name"], "description": tool.get("description"), "parameters": _custom_schema()}
-            )
+            kept = {key: item for key, item in tool.items() if key in ("name", "description")}
+            yield dump_tool(like(tool, kept | {"parameters": _custom_schema()}))
 
 
 def _named(function: Mapping[str, Any], name: Any) -> dict[str, Any]:
     if not isinstance(name, str):
         raise ValueError("a tool has no name")
-    return dump_tool({**function, "name": name})
+    return dump_tool(like(function, {**function, "name": name}))
 
 
 def _custom_schema() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from analyzer.chat_requests import EFFORTS
 from analyzer.serve_command import CommandLine, Flag, read_flags, write_flags
 
 type FormatOption = Literal["auto", "string", "openai"]
@@ -38,16 +39,29 @@ class ServerSettings:
     chat_template_content_format: FormatOption = "auto"
     default_chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     exclude_tools_when_tool_choice_none: bool = False
+    anthropic_disabled_thinking_effort: str = "auto"
     trust_request_chat_template: bool | None = None
     block_size: int | None = None
     num_gpu_blocks_override: int | None = None
     enable_prefix_caching: bool | None = None
     prefix_cache_retention_interval: int | None = 0
+    prefix_match_unit: int | None = None
+    mamba_cache_mode: str | None = None
+    disable_hybrid_kv_cache_manager: bool = False
+    max_num_batched_tokens: int | None = None
+    enable_chunked_prefill: bool | None = None
+    async_scheduling: bool | None = None
     speculative_config: Mapping[str, Any] | None = None
     enable_lora: bool = False
     lora_modules: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+
+    @property
+    def drops_last_block(self) -> bool:
+        """Whether speculative decoding gives up a hit's last block (config/speculative.py:1944-1952)."""
+        method = str((self.speculative_config or {}).get("method", "")).lower()
+        return method.startswith(("eagle", "mtp", "dflash", "dspark")) or method.endswith("_mtp")
 
 
 UNTOLD = ServerSettings()
@@ -189,6 +203,12 @@ def _format(flag: Flag) -> FormatOption:
     return flag.values[0]  # type: ignore[return-value]
 
 
+def _effort(flag: Flag) -> str:
+    if flag.values[0] not in ("auto", *EFFORTS):
+        raise ValueError(f"{flag.values[0]!r} is none of auto, {', '.join(EFFORTS)}")
+    return flag.values[0]
+
+
 def _adapters(flag: Flag) -> tuple[str, ...]:
     """Names of adapters: `name=path`, or JSON with a name (cli_args.py LoRAParserAction)."""
     found: list[str] = []
@@ -206,6 +226,9 @@ _SWITCHES = (
     "trust_request_chat_template",
     "enable_prefix_caching",
     "enable_lora",
+    "disable_hybrid_kv_cache_manager",
+    "enable_chunked_prefill",
+    "async_scheduling",
 )
 _SPECULATIVE = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
 _READERS: dict[str, Callable[[Flag], Any]] = {
@@ -217,9 +240,13 @@ _READERS: dict[str, Callable[[Flag], Any]] = {
     "chat_template": _text,
     "chat_template_content_format": _format,
     "default_chat_template_kwargs": _mapping,
+    "anthropic_disabled_thinking_effort": _effort,
     "block_size": _whole,
     "num_gpu_blocks_override": _whole,
     "prefix_cache_retention_interval": _whole,
+    "prefix_match_unit": _whole,
+    "mamba_cache_mode": _text,
+    "max_num_batched_tokens": _whole,
     "speculative_config": _mapping,
     "lora_modules": _adapters,
 }

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.sourced import Run, Sourced, concat, plain, sourced, substituted
+from analyzer.sourced import Run, Sourced, concat, covered, plain, sourced, substituted
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TOKEN = re.compile(r'[ \t\n\r]*([{}\[\],:]|"[^"\\]*(?:\\.[^"\\]*)*"|[^ \t\n\r,\]}]+)', re.DOTALL)
@@ -103,10 +103,12 @@ def with_members(
     value: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
     """`{**before, **value, **after}`, keeping what `value` knows of its own members."""
-    merged = {**before, **value, **after}
-    if isinstance(value, SourcedDict):
-        return SourcedDict(value._path, merged, value._places)
-    return merged
+    return like(value, {**before, **value, **after})
+
+
+def like(value: Mapping[str, Any], members: dict[str, Any]) -> dict[str, Any]:
+    """`members`, some of which are `value`'s own, with what `value` knows of those."""
+    return SourcedDict(value._path, members, value._places) if isinstance(value, SourcedDict) else members
 
 
 def loads(text: str) -> Any:
@@ -255,22 +257,21 @@ class _Writer:
             yield self.string(value)
         elif isinstance(value, dict):
             items = sorted(value.items()) if self.sort_keys else value.items()
-            rows = (((self.key(key), self.colon), item, place_in(value, key)) for key, item in items)
+            rows = ((self.head(key), item, place_in(value, key)) for key, item in items)
             yield from self.rows(rows, "{}", margin)
         elif isinstance(value, list | tuple):
-            plain_rows = (((), item, place_in(value, at)) for at, item in enumerate(value))
+            plain_rows = (("", item, place_in(value, at)) for at, item in enumerate(value))
             yield from self.rows(plain_rows, "[]", margin)
         else:
             yield scalar_text(json.dumps(value), place)
 
-    def rows(
-        self, rows: Iterator[tuple[tuple[str, ...], Any, Place | None]], ends: str, margin: str
-    ) -> Iterator[str]:
+    def rows(self, rows: Iterator[tuple[str, Any, Place | None]], ends: str, margin: str) -> Iterator[str]:
         inner = "" if self.step is None else margin + self.step
         lead = ends[0] + inner
         for head, item, place in rows:
-            yield lead
-            yield from head
+            # A comma is there for the member behind it, which is the field that was added or is gone.
+            yield lead if lead[0] == ends[0] else _written_for(head or item, lead, place)
+            yield head
             yield from self.pieces(item, inner, place)
             lead = self.comma + inner
         if lead == ends[0] + inner:
@@ -280,10 +281,19 @@ class _Writer:
 
     def string(self, text: str) -> str:
         pattern = _TO_ESCAPE_ASCII if self.ensure_ascii else _TO_ESCAPE
-        return concat(('"', substituted(text, pattern, self.escaped), '"'))
+        quote = _written_for(text, '"')
+        return concat((quote, substituted(text, pattern, self.escaped), quote))
 
     def escaped(self, char: str) -> str:
         return json.dumps(char, ensure_ascii=self.ensure_ascii)[1:-1]
 
-    def key(self, key: object) -> str:
-        return self.string(key) if isinstance(key, str) else f'"{json.dumps(key)}"'
+    def head(self, key: object) -> str:
+        named = self.string(key) if isinstance(key, str) else f'"{json.dumps(key)}"'
+        return concat((named, _written_for(key, self.colon)))
+
+
+def _written_for(value: object, text: str, place: Place | None = None) -> str:
+    """Punctuation that stands there for a string, or for a scalar at a place."""
+    if place is not None:
+        return Sourced(text, _inexact(text, place.path))
+    return covered(text, [value])

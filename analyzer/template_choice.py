@@ -1,7 +1,6 @@
 """Decides which chat template renders a request, and with which arguments, as vLLM 0.32 does.
 
-It renders nothing. The rules are those of renderers/hf.py:265-320, renderers/params.py:36-48 and 104-145,
-and renderers/online_renderer.py:282-287 and 678-697.
+It renders nothing. The rules are those of renderers/hf.py:265-320 and renderers/online_renderer.py:678-697.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from analyzer.chat_messages import ContentFormat
 from analyzer.content_format import content_format_of
 from analyzer.renderers import Job, RenderFailed
 from analyzer.settings import load_template
+from analyzer.template_arguments import arguments_of
 from analyzer.tokens import Tokenizer
 
 # transformers_utils/chat_templates/registry.py:32-49
@@ -35,9 +35,6 @@ BUNDLED = {
 }
 """Model types for which vLLM brings a template along, and its file's name there."""
 
-_OVERRIDDEN = ("add_generation_prompt", "continue_final_message")
-"""The request's own fields, or their defaults, always win over arguments of these names."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -51,7 +48,7 @@ class Choice:
 
 def choose(job: Job) -> Choice:
     """The template of a request and its arguments. Raises RenderFailed where there is none to be had."""
-    kwargs = _merged(job)
+    kwargs = arguments_of(job)
     tools = kwargs.pop("tools", None)
     inner = kwargs.pop("chat_template", None)
     given = _given_template(job)
@@ -81,19 +78,6 @@ def server_templates(job: Job) -> list[str]:
         return [_resolve(job, _given_template(job), tools) for tools in (None, ())]
     except RenderFailed:
         return []
-
-
-def _merged(job: Job) -> dict[str, Any]:
-    """The server's defaults, then the request's arguments; None and "auto" never override."""
-    conversation, settings = job.conversation, job.settings
-    withheld = settings.exclude_tools_when_tool_choice_none and conversation.tool_choice == "none"
-    own: dict[str, Any] = {
-        "tools": None if withheld or conversation.tools is None else list(conversation.tools)
-    }
-    overrides = [*own.items(), *conversation.template_kwargs.items()]
-    kwargs = dict(settings.default_chat_template_kwargs)
-    kwargs |= {key: value for key, value in overrides if value is not None and value != "auto"}
-    return {key: value for key, value in kwargs.items() if key not in ("tokenize", *_OVERRIDDEN)}
 
 
 def _given_template(job: Job) -> str | None:

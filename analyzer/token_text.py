@@ -6,6 +6,7 @@ It is the slow way (`tokenizers`, which keeps offsets); prompts are tokenized by
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -33,3 +34,9 @@ class TokenText:
             return len(text)
         start, end = encoded.offsets[token]
         return start if end > start else None
+
+
+@lru_cache(maxsize=2)
+def text_of(directory: Path) -> TokenText:
+    """The one of a folder, loaded once."""
+    return TokenText(directory)

@@ -14,7 +14,7 @@ from analyzer.cause_totals import cause_totals
 from analyzer.divergences import Parting
 from analyzer.lineage import Place
 from analyzer.prompts import Prompt
-from analyzer.report import Summary, Turn
+from analyzer.report import PrefillRate, Summary, Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +78,12 @@ def make_turn(placed: Placed, block_size: int, predicted: int | None) -> Turn:
         divergence=relation.parting.divergence if relation else None,
         problem=prompt.problem or (relation.parting.problem if relation else None),
         findings=relation.parting.findings if relation else (),
+        generated_source=prompt.generated_source,
+        first_token_ns=source.first_token_ns,
     )
 
 
-def summarise(turns: Sequence[Turn]) -> Summary:
+def summarise(turns: Sequence[Turn], rate: PrefillRate) -> Summary:
     """Totals over rows; sums of nothing are None, not 0."""
     rendered = [turn for turn in turns if turn.prompt_tokens is not None]
     later = [turn for turn in rendered if turn.reusable_tokens is not None]
@@ -103,6 +105,7 @@ def summarise(turns: Sequence[Turn]) -> Summary:
         recomputed_tokens=recomputed,
         invalidated_blocks=_sum(turn.invalidated_blocks for turn in later),
         causes=cause_totals(turns),
+        prefill_rate=rate,
     )
 
 

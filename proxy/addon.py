@@ -18,6 +18,7 @@ from mitmproxy.http import Headers, HTTPFlow, Response
 from proxy.http1 import without_hints
 from proxy.recorder import Recorder
 from proxy.tee import Tee
+from proxy.watch import Watch
 from store.records import Ended, RequestSeen, ResponseSeen
 from store.records import Headers as HeaderPairs
 
@@ -58,8 +59,9 @@ def _counted(hook: Callable[[LocalityAddon, HTTPFlow], None]) -> Callable[[Local
 class LocalityAddon:
     """Records exchanges of known endpoints; passes everything else through."""
 
-    def __init__(self, recorder: Recorder, *, path_prefix: str = "") -> None:
+    def __init__(self, recorder: Recorder, watch: Watch, *, path_prefix: str = "") -> None:
         self.recorder = recorder
+        self.watch = watch
         self.path_prefix = path_prefix
         self.live: dict[str, Live] = {}
 
@@ -140,6 +142,7 @@ class LocalityAddon:
         if not live.request_saved:  # an answer, or the end, came before the whole request
             self._save_request(flow, live)
         self._save_end(live, flow.response, ended, message)
+        self.watch.passed(broken=ended == "reset")
 
     def _save_end(self, live: Live, response: Response | None, ended: Ended, message: str | None) -> None:
         tee = live.response_tee

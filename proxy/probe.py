@@ -1,6 +1,7 @@
-"""Asks an upstream what it is, before the first request and once more when it first answers.
+"""Asks an upstream what it is, and what its counters say.
 
-It draws no conclusions: what came back is kept as it came, and the analyzer reads it.
+When to ask is for `proxy.watch`. It draws no conclusions: what came back is kept as it came, and the analyzer
+reads it.
 """
 
 from __future__ import annotations
@@ -8,26 +9,42 @@ from __future__ import annotations
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from store.records import ServerFact
 
-PROBE_PATHS = ("/version", "/v1/models", "/metrics")
+METRICS = "/metrics"
+PROBE_PATHS = ("/version", "/v1/models", METRICS, "/props")
 TIMEOUT_SECONDS = 2.0
 MAX_ANSWER_BYTES = 4 * 2**20
+STARTED = b"process_start_time_seconds"
+"""When the server's process began (prometheus_client process_collector.py)."""
+
 KEPT_METRICS = (
     b"vllm:cache_config_info",
     b"vllm:prefix_cache_",
+    b"vllm:external_prefix_cache_",
     b"vllm:prompt_tokens",
     b"vllm:num_preemptions",
+    b"sglang:cache_config_info",
+    b"sglang:page_size",
+    b"sglang:num_pages",
+    STARTED,
 )
-"""Of `/metrics`, only what tells about the cache: the page is long, and repeats itself at every probe."""
+"""Of `/metrics`, only what tells about the cache and its age: the page is long, and comes again and again."""
 
 
-def probe(upstream: str) -> tuple[ServerFact, ...]:
+def probe(upstream: str, paths: Sequence[str] = PROBE_PATHS) -> tuple[ServerFact, ...]:
     """Ask all paths at once; takes at most about `TIMEOUT_SECONDS`, and never raises."""
-    with ThreadPoolExecutor(len(PROBE_PATHS)) as pool:
-        return tuple(pool.map(lambda path: _ask(upstream, path), PROBE_PATHS))
+    with ThreadPoolExecutor(len(paths)) as pool:
+        return tuple(pool.map(lambda path: _ask(upstream, path), paths))
+
+
+def age(facts: tuple[ServerFact, ...]) -> bytes | None:
+    """What the server says of its start, in a form that only serves to be compared; None: nothing."""
+    lines = (line for fact in facts if fact.path == METRICS for line in fact.body.split(b"\n"))
+    return next((line for line in lines if line.startswith(STARTED)), None)
 
 
 def _ask(upstream: str, path: str) -> ServerFact:
@@ -40,7 +57,7 @@ def _ask(upstream: str, path: str) -> ServerFact:
         error.close()
     except (OSError, ValueError) as error:
         body = str(getattr(error, "reason", error)).encode()
-    if path == "/metrics" and status == 200:
+    if path == METRICS and status == 200:
         body = b"\n".join(line for line in body.splitlines() if line.startswith(KEPT_METRICS))
     return ServerFact(at_ns=time.time_ns(), path=path, status=status, body=body)
 

@@ -26,6 +26,9 @@ RETRY_SECONDS = 0.1
 LAST_TRY_SECONDS = 15.0
 """How long a write that has begun may outlast the time for closing: SQLite itself waits up to 10 s."""
 
+FACTS = "server facts"
+"""What stands among the lost for all that is no exchange."""
+
 
 class Sink(Protocol):
     """Where records go: `store.db.Capture`, or a stand-in in tests.
@@ -65,7 +68,12 @@ class Recorder:
     @property
     def lost(self) -> int:
         """Exchanges of which at least a part could not be kept."""
-        return len(self._lost)
+        return len(self._lost - {FACTS})
+
+    @property
+    def lost_facts(self) -> bool:
+        """Whether something that the upstream said of itself could not be kept."""
+        return FACTS in self._lost
 
     def put(self, record: Record) -> None:
         """Queue a record; returns at once. A full queue or a dead writer loses it, and counts it."""
@@ -139,7 +147,7 @@ class Recorder:
             self._room += size
 
     def _lose(self, record: Record, why: str) -> None:
-        key = record.key if isinstance(record, RequestSeen | ResponseSeen) else "server facts"
+        key = record.key if isinstance(record, RequestSeen | ResponseSeen) else FACTS
         self.lose(key, why)
 
     def _complain(self, why: str) -> None:

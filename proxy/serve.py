@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import tempfile
 import time
 from collections import deque
@@ -22,15 +21,12 @@ from mitmproxy.master import Master
 
 from proxy import http1
 from proxy.addon import LocalityAddon
-from proxy.probe import probe, unreachable
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import signals_set
+from proxy.watch import Watch
 
 GRACE_SECONDS = 5.0
 """How long exchanges in flight may still finish after the proxy was told to stop."""
-
-ASK_AGAIN_SECONDS = 5.0
-"""Between questions to an upstream that was not up yet: a large model takes minutes to load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +58,11 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What one run of the proxy kept and lost, in exchanges."""
+    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said."""
 
     recorded: int
     lost: int
+    lost_facts: bool = False
 
 
 class _Console(logging.Handler):
@@ -107,46 +104,30 @@ class _Proxy:
         self.session = session
         self.errors = errors
         self.recorder = Recorder(sink)
-        self.addon = LocalityAddon(self.recorder, path_prefix=upstream.prefix)
+        self.watch = Watch(upstream.url, self.recorder)
+        self.addon = LocalityAddon(self.recorder, self.watch, path_prefix=upstream.prefix)
 
     async def run(self) -> Counts:
         """The whole life of the proxy, in order."""
-        introduced = await self._introduce()
+        await self.watch.introduce()
         # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
         with tempfile.TemporaryDirectory(prefix="locality-") as confdir:
             master = self._assemble(confdir)
             running = asyncio.create_task(master.run())
-            asking = asyncio.create_task(asyncio.sleep(0) if introduced else self._introduce_later())
+            watching = asyncio.create_task(self.watch.go_on())
             try:
                 await self.session(await self._listening(master, running))
                 await self._drain()
+                watching.cancel()
+                await self.watch.conclude()
             finally:
-                asking.cancel()
+                watching.cancel()
                 master.shutdown()
                 await running
                 self.addon.stop()
                 await asyncio.to_thread(self.recorder.close)
-        return Counts(recorded=self.recorder.recorded, lost=self.recorder.lost)
-
-    async def _introduce(self) -> bool:
-        """Keep what the upstream says of itself; False, and a word to the user, where it does not answer."""
-        facts = await asyncio.to_thread(probe, self.upstream.url)
-        self.recorder.put(facts)
-        if reason := unreachable(facts):
-            print(
-                f"locality: {self.upstream.url} does not answer ({reason});"
-                " requests will get 502 until it does. Is the server up, and is this its address?",
-                file=sys.stderr,
-            )
-        return reason is None
-
-    async def _introduce_later(self) -> None:
-        while True:
-            await asyncio.sleep(ASK_AGAIN_SECONDS)
-            facts = await asyncio.to_thread(probe, self.upstream.url)
-            if not unreachable(facts):
-                self.recorder.put(facts)
-                return
+        recorder = self.recorder
+        return Counts(recorded=recorder.recorded, lost=recorder.lost, lost_facts=recorder.lost_facts)
 
     def _assemble(self, confdir: str) -> Master:
         http1.install()

@@ -27,7 +27,9 @@ FOREIGN = ("OPENAI_", "ANTHROPIC_", "LOCALITY_", "HF_", "HTTP_", "HTTPS_", "http
 def overrides() -> dict[str, str | None]:
     """What a test's program finds otherwise than this process; None: not at all."""
     foreign = dict.fromkeys(name for name in os.environ if name.startswith(FOREIGN))
-    return foreign | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    # A parallel test run sets COLUMNS for its own output; what is printed here is as wide as into a pipe.
+    own = {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": None}
+    return foreign | own
 
 
 def environment() -> dict[str, str]:

@@ -230,6 +230,12 @@ def test_a_file_that_is_no_capture_is_refused_with_the_reason(
     [
         ("report",),
         ("report", "c", "--block-size", "0"),
+        ("report", "c", "--tolerance", "-1"),
+        ("report", "c", "--baseline", "none.json"),
+        ("show", "c"),
+        ("show", "c", "seven"),
+        ("show", "c", "7", "--format", "html"),
+        ("compare", "c"),
         ("report", "c", "--no-such-option"),
         ("proxy", "--upstream", "not-a-url"),
         ("proxy", "--upstream", NO_UPSTREAM, "--listen", "nowhere"),
@@ -284,7 +290,7 @@ def test_a_command_that_cannot_be_started_has_the_shells_status(tmp_path: Path) 
     assert "cannot start no-such-cmd" in made.stderr
 
 
-@pytest.mark.parametrize("command", ["proxy", "run", "report", "list"])
+@pytest.mark.parametrize("command", ["proxy", "run", "report", "show", "compare", "verify", "list"])
 def test_every_command_explains_itself(command: str) -> None:
     made = locality(command, "--help")
     assert made.returncode == 0
@@ -297,3 +303,8 @@ def test_the_plug_ins_are_listed_with_their_purpose(what: str) -> None:
     lines = made.stdout.strip().split("\n")
     assert lines
     assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
+
+
+def test_the_engines_are_three() -> None:
+    names = [line.split()[0] for line in locality("list", "engines").stdout.strip().split("\n")]
+    assert names == ["llama_cpp", "sglang", "vllm"]

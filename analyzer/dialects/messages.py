@@ -12,8 +12,9 @@ from typing import Any
 
 from analyzer import sourced_json
 from analyzer.anthropic_tools import chat_tools
-from analyzer.chat_requests import template_kwargs
+from analyzer.chat_requests import EFFORTS, MADE_UP_ID, template_kwargs
 from analyzer.core import Conversation
+from analyzer.shared_json import once, shared_like
 from analyzer.sourced import concat, join
 from analyzer.sourced_repr import repr_of
 
@@ -50,16 +51,20 @@ class MessagesDialect:
             Conversation(
                 dialect=self.name,
                 prompt_index=0,
-                messages=(*leading, *(made for item in messages for made in _messages(item))),
+                messages=(*leading, *(made for item in messages for made in once(_converted, item))),
                 tools=tools,
                 # "none" unless the server finds that its template does not know it (serving.py:196-238).
                 template_kwargs=template_kwargs(body, "none" if disabled else effort),
                 reasoning_effort="none" if disabled else effort,
                 tool_choice=_tool_choice(body.get("tool_choice"), has_tools=tools is not None),
                 merges_system=True,
-                low_effort_kwargs=template_kwargs(body, "low") if disabled else None,
+                disabled_thinking=_by_effort(body) if disabled else None,
             ),
         )
+
+
+def _by_effort(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {effort: template_kwargs(body, effort) for effort in EFFORTS}
 
 
 def _tool_choice(choice: Any, *, has_tools: bool) -> Any:
@@ -97,6 +102,10 @@ def _blocks(content: Any) -> list[Mapping[str, Any]]:
 def _text(block: Mapping[str, Any], key: str = "text") -> str:
     text = block.get(key)
     return text if isinstance(text, str) else ""
+
+
+def _converted(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(shared_like(message, made) for made in _messages(message))
 
 
 def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -156,7 +165,7 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any] | None:
 def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
     """A tool use with its input as JSON text (serving.py:523-534), keys as the chat request declares them."""
     function = {"arguments": _json_text(block.get("input") or {}), "name": block.get("name") or ""}
-    return {"id": block.get("id") or "call_", "function": function, "type": "function"}
+    return {"id": block.get("id") or MADE_UP_ID, "function": function, "type": "function"}
 
 
 def _json_text(value: Any) -> str:
@@ -189,7 +198,8 @@ def _image(source: Mapping[str, Any]) -> dict[str, Any]:
     if source.get("type") == "url":
         url = source.get("url", "")
     else:
-        url = f"data:{source.get('media_type', 'image/jpeg')};base64,{source.get('data', '')}"
+        kind, data = source.get("media_type", "image/jpeg"), source.get("data", "")
+        url = concat(("data:", kind, ";base64,", data))
     return {"type": "image_url", "image_url": {"url": url}}
 
 

@@ -6,11 +6,12 @@ request that continues one is not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from analyzer.chat_requests import template_kwargs
 from analyzer.core import Conversation, Truncation
+from analyzer.lax_json import whole
 from analyzer.responses_items import chat_messages
 from analyzer.responses_tools import chat_tools
 
@@ -31,12 +32,13 @@ class ResponsesDialect:
             raise ValueError("it names a stored prompt, which the server refuses")
         reasoning, tools = body.get("reasoning"), chat_tools(body.get("tools"))
         effort = reasoning.get("effort") if isinstance(reasoning, Mapping) else None
+        messages, problem = _messages(body)
         unfinished = _is_unfinished(body.get("input"))
         return (
             Conversation(
                 dialect=self.name,
                 prompt_index=0,
-                messages=tuple(_messages(body)),
+                messages=messages,
                 tools=tools,
                 template_kwargs=template_kwargs(body, effort),
                 reasoning_effort=effort,
@@ -47,21 +49,32 @@ class ResponsesDialect:
                 add_special_tokens=True,
                 tool_choice=body.get("tool_choice", "auto") if body.get("tools") else None,
                 truncation=_truncation(body),
+                items=_items(body),
+                instructions=body.get("instructions"),
+                messages_problem=problem,
             ),
         )
 
 
-def _messages(body: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """Instructions, then the input (utils.py:248-290)."""
-    instructions, given = body.get("instructions"), body.get("input")
-    if instructions:
-        yield {"role": "system", "content": instructions}
+def _items(body: Mapping[str, Any]) -> str | tuple[Mapping[str, Any], ...]:
+    given = body.get("input")
     if isinstance(given, str):
-        yield {"role": "user", "content": given}
-    elif isinstance(given, list):
-        yield from chat_messages(given)
-    else:
+        return given
+    if not isinstance(given, list) or not all(isinstance(item, Mapping) for item in given):
         raise ValueError("the body's input is neither text nor a list of items")
+    return tuple(given)
+
+
+def _messages(body: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], str | None]:
+    """Instructions, then the input (utils.py:248-290); or none, and why the input makes none."""
+    instructions, items = body.get("instructions"), _items(body)
+    head = ({"role": "system", "content": instructions},) if instructions else ()
+    if isinstance(items, str):
+        return (*head, {"role": "user", "content": items}), None
+    try:
+        return (*head, *chat_messages(items)), None
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return (), f"the body is not understood: {error}"
 
 
 def _is_unfinished(given: Any) -> bool:
@@ -76,7 +89,7 @@ def _truncation(body: Mapping[str, Any]) -> Truncation | None:
     """Anything but `disabled` cuts to what the model takes, null too (protocol.py:460-467)."""
     if body.get("truncation", "disabled") == "disabled":
         return None
-    return Truncation(tokens=-1, reserves_output=bool(body.get("max_output_tokens")))
+    return Truncation(tokens=-1, reserves_output=bool(whole(body, "max_output_tokens")))
 
 
 DIALECT = ResponsesDialect()

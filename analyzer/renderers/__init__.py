@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from analyzer.chat_requests import MADE_UP_ID
 from analyzer.core import Conversation, Rendering, Reply
 from analyzer.prompt_ids import encoded
 from analyzer.server_api import ServerApi
@@ -72,6 +73,8 @@ def tokenized(job: Job, text: str, source: str) -> Rendering:
     """The rendering of a rendered text, tokenized as the server does. Raises RenderFailed."""
     if job.tokenizer is None:
         raise RenderFailed("no tokenizer: give --tokenizer DIR")
+    if MADE_UP_ID in text:
+        raise RenderFailed("the prompt shows a call's id, which the body lacks and the server made up")
     ids = encoded(job.tokenizer, text, job.conversation, max_model_len=job.max_model_len)
     return Rendering(token_ids=ids, source=source, text=text)
 

@@ -6,6 +6,7 @@ Rules: vLLM 0.32 tokenizers/deepseek_v32.py, tokenizers/deepseek_v32_encoding.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from analyzer.anthropic_probes import settle_encoder
@@ -26,6 +27,7 @@ from analyzer.dsml import (
 from analyzer.dsml_texts import V32_TOOLS_HEAD, V32_TOOLS_TAIL
 from analyzer.renderers import Job, RenderFailed, is_chat_in, tokenized
 from analyzer.sourced import concat
+from analyzer.template_arguments import arguments_of
 
 type _Messages = Sequence[Mapping[str, Any]]
 
@@ -46,13 +48,13 @@ class DeepseekV32Renderer:
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The encoded prompt. The server opens the answer whatever `add_generation_prompt` says."""
-        conversation = settle_encoder(job.conversation, job.settings.chat_template)
+        conversation = settle_encoder(job, self.render_text)
         if not conversation.is_chat:
             raise RenderFailed("deepseek_v32 renders messages; a raw prompt has none")
-        kwargs = conversation.template_kwargs
+        kwargs = arguments_of(replace(job, conversation=conversation))
         try:
             messages: _Messages = parse_chat_messages(conversation.messages, "string")
-            if tools := kwargs.get("tools", conversation.tools):
+            if tools := kwargs.get("tools"):
                 # In a system message of their own, before any other (tokenizers/deepseek_v32.py:42-44).
                 messages = [{"role": "system", "tools": tools}, *messages]
             thinking = bool(kwargs.get("thinking") or kwargs.get("enable_thinking"))

@@ -27,6 +27,7 @@ from analyzer.dsml import (
 from analyzer.dsml_texts import V4_EFFORT_TEXTS, V4_TOOLS_HEAD, V4_TOOLS_TAIL
 from analyzer.renderers import Job, RenderFailed, tokenized
 from analyzer.sourced import concat, join
+from analyzer.template_arguments import arguments_of
 from analyzer.tokenizer_mode import tokenizer_mode_of
 
 _REMINDER = "<｜latest_reminder｜>"
@@ -84,15 +85,15 @@ class DeepseekV4Renderer:
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
         """The encoded prompt. The server opens the answer whatever `add_generation_prompt` says."""
-        conversation = settle_encoder(job.conversation, job.settings.chat_template)
+        conversation = settle_encoder(job, self.render_text)
         if conversation.text is not None and conversation.suffix is not None:
             return concat((_FIM_BEGIN, conversation.text, _FIM_HOLE, conversation.suffix, _FIM_END))
         if not conversation.is_chat:
             raise RenderFailed("deepseek_v4 renders messages; a raw prompt has none")
-        kwargs = conversation.template_kwargs
+        kwargs = arguments_of(replace(job, conversation=conversation))
         try:
             messages = parse_chat_messages(conversation.messages, "openai")
-            messages = _with_tools(messages, kwargs.get("tools", conversation.tools))
+            messages = _with_tools(messages, kwargs.get("tools"))
             return _encode(messages, _thinking(kwargs), answer=generation_prompt)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RenderFailed(f"DeepSeek V4's encoder refuses these messages: {error!r}") from error

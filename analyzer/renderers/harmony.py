@@ -1,14 +1,16 @@
-"""Renders messages for gpt-oss in the harmony format, with the `openai-harmony` library (extra `harmony`).
+"""Renders gpt-oss's prompts in the harmony format, with the `openai-harmony` library (extra `harmony`).
 
-Rules: vLLM 0.32 entrypoints/openai/parser/harmony_utils.py, renderers/online_renderer.py:536-586. The
-server works on the messages as sent: no chat template, no content format, no billing line removed.
+Rules: vLLM 0.32 entrypoints/openai/parser/harmony_utils.py, renderers/online_renderer.py:383-478 and 536-586.
+The server works on messages, and on a Responses body's items, as they were sent: no chat template, no
+content format, no billing line removed.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,18 @@ import numpy as np
 
 from analyzer.anthropic_probes import settle_encoder
 from analyzer.core import Rendering
+from analyzer.harmony_messages import developer, flat, from_items, from_messages, message, told
+from analyzer.harmony_text import with_fields
 from analyzer.harmony_vocabulary import vocabulary_folder
-from analyzer.renderers import Job, RenderFailed, is_chat_in
+from analyzer.prompt_ids import truncated
+from analyzer.renderers import Job, RenderFailed
+from analyzer.template_arguments import withholds_tools
+from analyzer.tokenizer_mode import tokenizer_mode_of
 
 _EFFORTS = ("low", "medium", "high")
 _NEW_HEADER = re.compile(r"assistant<\|channel\|>(.+?) to=(.+) <\|constrain\|>(.+)", re.DOTALL)
+_START_DATE = "VLLM_SYSTEM_START_DATE"
+_IN_SYSTEM = "VLLM_GPT_OSS_HARMONY_SYSTEM_INSTRUCTIONS"
 _MISSING = "gpt-oss is rendered with openai-harmony: pip install 'prompt-locality[harmony]'"
 
 
@@ -32,39 +41,51 @@ class HarmonyRenderer:
     rank = 32
 
     def fits(self, job: Job) -> bool:
-        """Whether there are messages for gpt-oss."""
-        return is_chat_in(job, self.name)
+        """Whether there are messages or items for gpt-oss."""
+        if job.tokenizer is None or not _is_for_harmony(job):
+            return False
+        return tokenizer_mode_of(job.tokenizer, job.settings.tokenizer_mode) == self.name
 
     def render(self, job: Job) -> Rendering:
-        """The ids that the library gives; it makes no text. Raises RenderFailed."""
-        return Rendering(token_ids=np.array(_ids(job), dtype=np.int32), source=self.name)
+        """The ids that the library gives. Raises RenderFailed."""
+        ids = np.array(_encoded(job)[0], dtype=np.int32)
+        # Chat and Anthropic bodies are never cut (online_renderer.py:536-586).
+        asked = job.conversation.truncation if job.conversation.items is not None else None
+        return Rendering(token_ids=truncated(ids, asked, max_model_len=job.max_model_len), source=self.name)
 
     def render_text(self, job: Job, *, generation_prompt: bool = True) -> str:
-        """The library makes ids and no text."""
-        raise RenderFailed("harmony renders token ids without their text")
+        """The text of those ids; the opening of the answer is their end."""
+        ids, messages, encoding = _encoded(job)
+        text: str = encoding.decode(ids)
+        if job.sourced:
+            text = with_fields(text, messages, job.conversation.tools or ())
+        return text if generation_prompt else text[: text.rindex("<|start|>")]
 
 
-def _ids(job: Job) -> list[int]:
+def _is_for_harmony(job: Job) -> bool:
+    return job.conversation.is_chat or job.conversation.items is not None
+
+
+def _encoded(job: Job) -> tuple[list[int], list[Any], Any]:
+    """The ids, the messages that they are of, and the encoding."""
     if job.tokenizer is None:
         raise RenderFailed("no tokenizer: give --tokenizer DIR")
-    if not job.conversation.is_chat:
+    if not _is_for_harmony(job):
         raise RenderFailed("harmony renders messages; a raw prompt has none")
     encoding = _encoding(job.tokenizer.directory / "tokenizer.json")
     import openai_harmony as harmony
 
     try:
-        instructions, messages = _peeled(
-            settle_encoder(job.conversation, job.settings.chat_template).messages
-        )
-        said = [*_preamble(job, instructions), *_said(messages)]
+        settled = settle_encoder(job, lambda asked: _encoded(asked)[0])
+        said = _without_old_analysis(_conversation(replace(job, conversation=settled)))
         ids = encoding.render_conversation_for_completion(
-            harmony.Conversation.from_messages(_without_old_analysis(said)),
+            harmony.Conversation.from_messages(said),
             harmony.Role.ASSISTANT,
             config=harmony.RenderConversationConfig(auto_drop_analysis=False),
         )
     except (ValueError, KeyError, TypeError, AttributeError, harmony.HarmonyError) as error:
         raise RenderFailed(f"the harmony format does not hold these messages: {error!r}") from error
-    return _with_old_headers(ids, encoding)
+    return _with_old_headers(ids, encoding), said, encoding
 
 
 def _with_old_headers(ids: list[int], encoding: Any) -> list[int]:
@@ -104,126 +125,50 @@ def _encoding(tokenizer_json: Path) -> Any:
         raise RenderFailed(f"openai-harmony cannot load gpt-oss's vocabulary: {error}") from error
 
 
-def _peeled(messages: Sequence[Mapping[str, Any]]) -> tuple[str | None, Sequence[Mapping[str, Any]]]:
+def _conversation(job: Job) -> list[Any]:
+    """All harmony messages of a prompt, the preamble first."""
+    conversation = job.conversation
+    if job.settings.environment.get(_IN_SYSTEM, "0") != "0":
+        raise RenderFailed(f"the server has {_IN_SYSTEM} set, and such prompts are not rendered here")
+    items = conversation.items
+    if items is None:
+        instructions, messages = _peeled(conversation.messages, told)
+        return [*_preamble(job, instructions), *from_messages(messages)]
+    if isinstance(items, str):
+        return [*_preamble(job, conversation.instructions), message("user", [items])]
+    if conversation.instructions is not None:
+        return [*_preamble(job, conversation.instructions), *from_items(items)]
+    instructions, rest = _peeled(items, lambda item: flat(item.get("content")))
+    return [*_preamble(job, instructions), *from_items(rest)]
+
+
+def _peeled(
+    given: Sequence[Mapping[str, Any]], text_of: Callable[[Mapping[str, Any]], str | None]
+) -> tuple[str | None, Sequence[Mapping[str, Any]]]:
     """A leading system or developer message holds the instructions (harmony_utils.py:282-310)."""
-    if not messages or messages[0].get("role") not in ("system", "developer"):
-        return None, messages
-    return _flat(messages[0].get("content")), messages[1:]
+    if not given or given[0].get("role") not in ("system", "developer"):
+        return None, given
+    return text_of(given[0]), given[1:]
 
 
 def _preamble(job: Job, instructions: str | None) -> list[Any]:
     """The system message, and a developer message where there is something to tell (:313-350)."""
     import openai_harmony as harmony
 
-    system = harmony.SystemContent.new().with_conversation_start_date(job.clock.strftime("%Y-%m-%d"))
+    day = job.settings.environment.get(_START_DATE) or job.clock.strftime("%Y-%m-%d")
+    system = harmony.SystemContent.new().with_conversation_start_date(day)
     effort = job.conversation.reasoning_effort
     if effort is not None:
         if effort not in _EFFORTS:
             raise RenderFailed(f"gpt-oss knows no reasoning effort {effort!r}")
         system = system.with_reasoning_effort(harmony.ReasoningEffort[effort.upper()])
     preamble = [harmony.Message.from_role_and_content(harmony.Role.SYSTEM, system)]
-    if instructions or job.conversation.tools:
-        preamble.append(_developer(instructions, job.conversation.tools or ()))
+    # Only chat knows of tools that are withheld (online_renderer.py:282-287).
+    withheld = job.conversation.items is None and withholds_tools(job)
+    tools = () if withheld else job.conversation.tools or ()
+    if instructions or tools:
+        preamble.append(developer(instructions, tools))
     return preamble
-
-
-def _developer(instructions: str | None, tools: Sequence[Mapping[str, Any]] = ()) -> Any:
-    """Instructions and function tools; `strict` is not told to the model (:151-207)."""
-    import openai_harmony as harmony
-
-    content = harmony.DeveloperContent.new()
-    if instructions is not None:
-        content = content.with_instructions(instructions)
-    functions = [tool["function"] for tool in tools]
-    if functions:
-        content = content.with_function_tools(
-            [
-                harmony.ToolDescription.new(
-                    name=function["name"],
-                    description=function.get("description") or "",
-                    parameters=function.get("parameters"),
-                )
-                for function in functions
-            ]
-        )
-    return harmony.Message.from_role_and_content(harmony.Role.DEVELOPER, content)
-
-
-def _said(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
-    """The harmony messages of all others; a tool is named by the call that its result answers (:210-227)."""
-    names = {
-        call.get("id"): call["function"].get("name")
-        for message in messages
-        for call in message.get("tool_calls") or ()
-    }
-    for message in messages:
-        match message.get("role"):
-            case "assistant" if message.get("tool_calls"):
-                yield from _called(message)
-            case "assistant":
-                yield from _answered(message)
-            case "tool":
-                name = f"functions.{names.get(message.get('tool_call_id', ''), '')}"
-                text = _flat(message.get("content")) or ""
-                # The recipient follows the channel, where openai-harmony by itself would put it first.
-                yield _message("tool", [text], name=name, channel="commentary to=assistant")
-            case "system" | "developer":
-                if (instructions := _flat(message.get("content"))) is not None:
-                    yield _developer(instructions)
-            case role:
-                yield _message(str(role), _texts(message.get("content")))
-
-
-def _called(message: Mapping[str, Any]) -> Iterator[Any]:
-    """What was said, then thought, then called, with the arguments as they were sent (:364-394)."""
-    if text := _flat(message.get("content")):
-        yield _message("assistant", [text], channel="commentary")
-    if reasoning := message.get("reasoning"):
-        yield _message("assistant", [reasoning], channel="analysis")
-    for call in message["tool_calls"]:
-        function = call.get("function", {})
-        yield _message(
-            "assistant",
-            [function.get("arguments") or ""],
-            channel="commentary",
-            recipient=f"functions.{function.get('name', '')}",
-            content_type="json",
-        )
-
-
-def _answered(message: Mapping[str, Any]) -> Iterator[Any]:
-    """An answer is final; one without text is left out (:412-440)."""
-    if reasoning := message.get("reasoning"):
-        yield _message("assistant", [reasoning], channel="analysis")
-    texts = _texts(message.get("content"))
-    if texts and texts[0]:
-        yield _message("assistant", texts, channel="final")
-
-
-def _message(role: str, texts: Sequence[str], *, name: str | None = None, **header: str) -> Any:
-    import openai_harmony as harmony
-
-    return harmony.Message(
-        author=harmony.Author(role=harmony.Role(role), name=name),
-        content=[harmony.TextContent(text=text) for text in texts],
-        **header,
-    )
-
-
-def _texts(content: Any) -> list[str]:
-    """Each part by itself: harmony puts nothing between them."""
-    if content is None or isinstance(content, str):
-        return [content or ""]
-    return [part.get("text", "") for part in content]
-
-
-def _flat(content: Any) -> str | None:
-    """All text in a row, None where there is none (harmony_utils.py:261-279)."""
-    if content is None or isinstance(content, str):
-        return content
-    texts = [part if isinstance(part, str) else part.get("text") for part in content]
-    known = [text for text in texts if text is not None]
-    return "".join(known) if known else None
 
 
 def _without_old_analysis(messages: Sequence[Any]) -> list[Any]:

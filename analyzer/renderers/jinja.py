@@ -5,11 +5,10 @@ Template and special tokens come from the tokenizer's folder; nothing in it is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from analyzer.anthropic_probes import HELLO, DisabledEffort, disabled_effort, settle
+from analyzer.anthropic_probes import disabled_effort, hello, probe_of, settle
 from analyzer.chat_messages import for_template, parse_chat_messages
 from analyzer.chat_template import ChatTemplate, TemplateFailed, compile_template
 from analyzer.core import Conversation, Rendering
@@ -25,7 +24,7 @@ class JinjaRenderer:
     rank = 40
 
     def __init__(self) -> None:
-        self._efforts: dict[tuple[str, str], DisabledEffort] = {}
+        self._efforts: dict[tuple[str, str], str] = {}
 
     def fits(self, job: Job) -> bool:
         """Whether there are messages, a tokenizer, and a template, or a reason for there being none."""
@@ -69,25 +68,15 @@ class JinjaRenderer:
     def _settled(self, job: Job) -> Conversation:
         """The conversation after what the server's Anthropic endpoint finds out by its templates."""
 
-        def probe(kwargs: Mapping[str, Any]) -> str | None:
-            try:
-                return self.render_text(replace(job, conversation=_hello(kwargs), sourced=False))
-            except RenderFailed:
-                return None
-
-        def effort() -> DisabledEffort:
+        def effort() -> str:
             # A server asks once; so does this, for each template and the arguments it has by default.
-            choice = choose(replace(job, conversation=_hello({})))
+            choice = choose(replace(job, conversation=hello()))
             key = choice.template, repr(choice.kwargs)
             if key not in self._efforts:
-                self._efforts[key] = disabled_effort(probe)
+                self._efforts[key] = disabled_effort(probe_of(job, self.render_text))
             return self._efforts[key]
 
-        return settle(job.conversation, lambda: server_templates(job), effort)
-
-
-def _hello(kwargs: Mapping[str, Any]) -> Conversation:
-    return Conversation(dialect="chat", prompt_index=0, messages=HELLO, template_kwargs=kwargs)
+        return settle(job, lambda: server_templates(job), effort)
 
 
 def _given(job: Job, choice: Choice, template: ChatTemplate, *, generation_prompt: bool) -> dict[str, Any]:

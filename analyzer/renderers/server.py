@@ -50,7 +50,8 @@ def refusal(job: Job) -> str | None:
     if prints_another_day(job):
         return "the chat template prints the date, and the server would print today's"
     thinking = _field(job, "thinking") if job.path == "/v1/messages" else None
-    if isinstance(thinking, dict) and thinking.get("type") == "disabled":
+    disabled = isinstance(thinking, dict) and thinking.get("type") == "disabled"
+    if disabled and job.settings.anthropic_disabled_thinking_effort != "none":
         # The endpoint picks `none` or `low` by a probe, /render always `none` (render/serving.py:166-181).
         return "/render takes disabled thinking for effort none, and the endpoint may have taken low"
     return None

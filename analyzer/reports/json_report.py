@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analyzer.core import Divergence, Finding
-from analyzer.report import Report, Turn
+from analyzer.report import PrefillRate, Report, Server, Summary, Turn
+from analyzer.reports._pool_sweep import sweep_object
 
 SCHEMA = "locality-report/1"
 
@@ -28,42 +29,37 @@ class JsonReport:
 
 def as_object(report: Report) -> dict[str, Any]:
     """The report in the contract's words."""
-    server, summary = report.server, report.summary
     return {
         "schema": SCHEMA,
         "capture": {"exchanges": report.exchanges, "redaction": report.redaction},
-        "server": {
-            "engine": server.engine,
-            "version": server.version,
-            "model": server.model,
-            "block_size": server.block_size,
-            "pool_blocks": server.pool_blocks,
-            "max_model_len": server.max_model_len,
-            "tokenizer": server.tokenizer,
-            "tokenizer_backend": server.tokenizer_backend,
-            "assumed": list(server.assumed),
-        },
-        "summary": {
-            "conversations": summary.conversations,
-            "turns": summary.turns,
-            "rendered": summary.rendered,
-            "rendering_exact": summary.rendering_exact,
-            "rendering_mismatch": summary.rendering_mismatch,
-            "conversations_mismatch": summary.conversations_mismatch,
-            "cache_reported": summary.cache_reported,
-            "cache_exact": summary.cache_exact,
-            "reusable_prefix_pct": summary.reusable_prefix_pct,
-            "prompt_tokens": summary.prompt_tokens,
-            "recomputed_tokens": summary.recomputed_tokens,
-            "invalidated_blocks": summary.invalidated_blocks,
-            "causes": [asdict(total) for total in summary.causes],
-        },
-        "turns": [_turn(turn) for turn in report.turns],
+        "server": server_object(report.server),
+        "summary": summary_object(report.summary),
+        **sweep_object(report.pool_sweep),
+        "turns": [turn_object(turn) for turn in report.turns],
         "problems": list(report.problems),
     }
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
+def server_object(server: Server) -> dict[str, Any]:
+    """What is known of the server."""
+    return {**asdict(server), "assumed": list(server.assumed)}
+
+
+def summary_object(summary: Summary) -> dict[str, Any]:
+    """The totals."""
+    causes = [rounded(asdict(total)) for total in summary.causes]
+    return {**asdict(summary), "prefill_rate": rate_object(summary.prefill_rate), "causes": causes}
+
+
+def rate_object(rate: PrefillRate) -> dict[str, Any]:
+    """What the seconds rest on."""
+    spread = None if rate.spread is None else [round(bound, 1) for bound in rate.spread]
+    per_second = None if rate.tokens_per_second is None else round(rate.tokens_per_second, 1)
+    return {**asdict(rate), "tokens_per_second": per_second, "spread": spread}
+
+
+def turn_object(turn: Turn) -> dict[str, Any]:
+    """One row."""
     return {
         "id": turn.id,
         "prompt_index": turn.prompt_index,
@@ -77,6 +73,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "outcome": turn.outcome,
         "started_at": _moment(turn.started_at_ns),
         "ttft_ms": _milliseconds(turn.ttft_ns),
+        "first_token_ms": _milliseconds(turn.first_token_ns),
         "duration_ms": _milliseconds(turn.duration_ns),
         "prompt_tokens": turn.prompt_tokens,
         "reported_prompt_tokens": turn.reported_prompt_tokens,
@@ -93,9 +90,12 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "predicted_cached_tokens": turn.predicted_cached_tokens,
         "reported_cached_tokens": turn.reported_cached_tokens,
         "cache": turn.cache,
+        "residual": turn.residual,
+        "generated_source": turn.generated_source,
         "append": turn.append,
         "divergence": None if turn.divergence is None else _divergence(turn.divergence, turn.findings),
-        "findings": [asdict(finding) for finding in turn.findings],
+        "findings": [rounded(asdict(finding)) for finding in turn.findings],
+        "notes": [asdict(note) for note in turn.notes],
         "problem": turn.problem,
     }
 
@@ -111,6 +111,12 @@ def _divergence(divergence: Divergence, findings: tuple[Finding, ...]) -> dict[s
         "cause": findings[0].cause if findings else None,
         "causes": [finding.cause for finding in findings if finding.cause is not None],
     }
+
+
+def rounded(shape: dict[str, Any]) -> dict[str, Any]:
+    """A finding or a cause's total with its seconds to the millisecond, which is more than is known."""
+    seconds = shape["seconds"]
+    return {**shape, "seconds": None if seconds is None else round(seconds, 3)}
 
 
 def _moment(nanoseconds: int) -> str:

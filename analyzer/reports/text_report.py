@@ -5,26 +5,16 @@ Laid out with rich; colour only repeats what a word or sign says already.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from analyzer.layout import console_of, printed
+from analyzer.report import Report, Server, Summary
+from analyzer.reports._findings import print_findings
+from analyzer.reports._ledger import ledger_lines
+from analyzer.reports._pool_sweep import print_sweep
+from analyzer.reports._rows import print_rows
+from analyzer.wording import counted, counted_or_unknown, known, one_line
 
-from analyzer.core import Divergence
-from analyzer.report import Report, Summary, Turn
-from analyzer.reports._findings import finding_lines
-
-PLAIN_WIDTH = 120
-"""Columns where there is no terminal to ask."""
-
-_NARROWEST = 60
-"""Columns below which no cell could be read; lines then run over."""
-
-UNKNOWN = "?"
-_MARKS = {"exact": "=", "mismatch": "≠", "unchecked": "~"}
-_CACHE_MARKS = {"exact": "=", "server_less": "<", "server_more": ">"}
 _LEGEND = (
     "reuse: share of the prompt that whole blocks of the parent's prompt cover · "
     "lost: blocks of the parent that cannot be used · "
@@ -40,38 +30,45 @@ class TextReport:
     name = "text"
 
     def format(self, report: Report, *, width: int | None, color: bool) -> str:
-        """Summary, calibration, a row a turn, then notes."""
-        console = Console(
-            file=io.StringIO(),
-            width=max(width or PLAIN_WIDTH, _NARROWEST),
-            force_terminal=color,
-            no_color=not color,
-            highlight=False,
-            legacy_windows=False,
-        )
-        for line in _opening(report):
-            console.print(escape(line), soft_wrap=True)  # a line each, whoever reads them
+        """Summary, calibration, a row a turn, notes, and last, where a terminal stops, the findings."""
+        console = console_of(width, color=color)
+        for line in opening(report):
+            console.print(line, soft_wrap=True)  # a line each, whoever reads them
         if report.turns:
-            console.print(_table(report.turns))
+            console.print()
+            print_rows(console, report.turns, exact=report.server.engine_exact)
             console.print(_LEGEND, style="dim")
-        for line in finding_lines(report):
-            console.print(escape(line))
         for line in _notes(report):
-            console.print(escape(line))
-        text = console.file.getvalue()  # type: ignore[attr-defined]
-        return "\n".join(line.rstrip() for line in text.split("\n"))
+            console.print(one_line(line))
+        if report.pool_sweep:
+            console.print()
+            print_sweep(console, report.pool_sweep, report.server.pool_blocks)
+        if report.turns:
+            console.print()
+            print_findings(console, report)
+        return printed(console)
 
 
-def _opening(report: Report) -> Iterator[str]:
+def opening(report: Report) -> Iterator[str]:
+    """What it adds up to, how far to trust it, and the server."""
     summary, server = report.summary, report.server
-    held = f"{_counted(report.exchanges, 'exchange')}, {_counted(summary.conversations, 'conversation')}"
+    held = f"{counted(report.exchanges, 'exchange')}, {counted(summary.conversations, 'conversation')}"
     yield f"{held}: {_reuse(summary)}"
     yield _calibration(summary)
-    version = f"vLLM {server.version}" if server.version else "server version not known"
-    yield (
-        f"{version}, model {_known(server.model)}, blocks of {server.block_size} tokens, "
-        f"pool of {_known(server.pool_blocks)} blocks"
-    )
+    version = f"{server.engine_title} {server.version}" if server.version else "server version not known"
+    yield f"{version}, model {known(server.model)}, {_cache(server)}"
+
+
+def _cache(server: Server) -> str:
+    if server.slots is not None:
+        made_of = f"{counted(server.slots, 'slot')}, blocks are single tokens"
+    elif server.block_size == 1:
+        made_of = f"pool of {known(server.pool_blocks)} tokens, blocks are single tokens"
+    else:
+        made_of = f"blocks of {server.block_size} tokens, pool of {known(server.pool_blocks)} blocks"
+    if server.engine_exact:
+        return made_of
+    return f"{made_of}; hits predicted by {server.engine_title}'s rules, less exactly (≈)"
 
 
 def _reuse(summary: Summary) -> str:
@@ -79,13 +76,11 @@ def _reuse(summary: Summary) -> str:
         return "nothing rendered to compare"
     if not summary.turns:
         return "no turn has a parent to compare with"
-    turns = _counted(summary.turns, "turn")
-    lost = UNKNOWN if summary.invalidated_blocks is None else _counted(summary.invalidated_blocks, "block")
-    recomputed = (
-        UNKNOWN if summary.recomputed_tokens is None else _counted(summary.recomputed_tokens, "token")
-    )
+    turns = counted(summary.turns, "turn")
+    lost = counted_or_unknown(summary.invalidated_blocks, "block")
+    recomputed = counted_or_unknown(summary.recomputed_tokens, "token")
     return (
-        f"{_known(summary.reusable_prefix_pct)} % of the prompt tokens reusable over {turns} with a parent; "
+        f"{known(summary.reusable_prefix_pct)} % of the prompt tokens reusable over {turns} with a parent; "
         f"{recomputed} computed again, {lost} lost"
     )
 
@@ -94,111 +89,22 @@ def _calibration(summary: Summary) -> str:
     unchecked = summary.rendered - summary.rendering_exact - summary.rendering_mismatch
     contradicted = ""
     if summary.conversations_mismatch:
-        of_all = f"{summary.conversations_mismatch} of {_counted(summary.conversations, 'conversation')}"
+        of_all = f"{summary.conversations_mismatch} of {counted(summary.conversations, 'conversation')}"
         contradicted = f"; {of_all} resting on renderings that the server contradicts (!)"
     return (
-        f"checked against the server: {summary.rendering_exact} of {_counted(summary.rendered, 'rendering')} "
+        f"checked against the server: {summary.rendering_exact} of {counted(summary.rendered, 'rendering')} "
         f"exact, "
         f"{summary.rendering_mismatch} mismatched, {unchecked} unchecked; "
-        f"{summary.cache_exact} of {_counted(summary.cache_reported, 'reported cache hit')} predicted exactly"
+        f"{summary.cache_exact} of {counted(summary.cache_reported, 'reported cache hit')} predicted exactly"
         f"{contradicted}"
     )
-
-
-def _table(turns: Iterable[Turn]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in (
-        ("id", "right"),
-        ("conv", "right"),
-        ("tokens", "right"),
-        ("reuse", "right"),
-        ("lost", "right"),
-        ("cached", "right"),
-        ("first divergence", "left"),
-    ):
-        last = heading == "first divergence"
-        table.add_column(heading, justify=justify, no_wrap=not last, overflow="fold")  # type: ignore[arg-type]
-    for turn in turns:
-        table.add_row(*(escape(_one_line(cell)) for cell in _cells(turn)))
-    return table
-
-
-def _cells(turn: Turn) -> tuple[str, ...]:
-    place = UNKNOWN if turn.conversation is None else f"{turn.conversation}.{turn.turn}"
-    if turn.conversation_rendering == "mismatch":
-        place += "!"
-    reuse = "" if turn.parent is None else f"{_known(turn.reusable_prefix_pct)} %"
-    lost = "" if turn.parent is None else _known(turn.invalidated_blocks)
-    mark = _MARKS.get(turn.rendering or "", "")
-    return (
-        f"{turn.id}" if turn.prompt_index == 0 else f"{turn.id}#{turn.prompt_index}",
-        place,
-        f"{_known(turn.prompt_tokens)}{mark}",
-        reuse,
-        lost,
-        _cached(turn),
-        _story(turn),
-    )
-
-
-def _cached(turn: Turn) -> str:
-    if turn.reported_cached_tokens is None and turn.predicted_cached_tokens is None:
-        return UNKNOWN
-    mark = _CACHE_MARKS.get(turn.cache or "", " ")
-    return f"{_known(turn.reported_cached_tokens)} {mark} {_known(turn.predicted_cached_tokens)}"
-
-
-def _story(turn: Turn) -> str:
-    """What happened at this turn, in the fewest words."""
-    words = []
-    if turn.problem:
-        words.append(turn.problem)
-    if turn.status is not None and turn.status >= 400:
-        words.append(f"refused with {turn.status}")
-    elif turn.outcome != "done":
-        words.append(f"ended: {turn.outcome}")
-    if turn.prompt_tokens is not None and (turn.rendering == "mismatch" or not turn.problem):
-        words.append(_parting(turn))
-    return "; ".join(words)
-
-
-def _parting(turn: Turn) -> str:
-    if turn.parent is None:
-        return "first of its conversation"
-    told = f" at {_where(turn.divergence)}" if turn.divergence else ""
-    return f"append{told}" if turn.append else f"differs from {turn.parent}{told}"
-
-
-def _where(divergence: Divergence) -> str:
-    char = "" if divergence.char is None else f" char {divergence.char}"
-    place = f"token {divergence.token}, block {divergence.block}, {_known(divergence.path)}{char}"
-    if divergence.before is None or divergence.after is None:
-        return place
-    return f"{place}: {_shown(divergence.before)} → {_shown(divergence.after)}"
-
-
-def _shown(text: str) -> str:
-    """One line of a text, control characters made visible."""
-    return '"' + text[:28].encode("unicode_escape").decode().encode("ascii", "replace").decode() + '"'
 
 
 def _notes(report: Report) -> Iterator[str]:
     for assumption in report.server.assumed:
         yield f"assumed: {assumption}"
     yield from report.problems
-
-
-def _one_line(text: str) -> str:
-    """A text of whoever wrote it, without what would move the cursor or end the line."""
-    return "".join(char if char.isprintable() else " " for char in text)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _known(value: object) -> str:
-    return UNKNOWN if value is None else str(value)
+    yield from ledger_lines(report)
 
 
 REPORT = TextReport()

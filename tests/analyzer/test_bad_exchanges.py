@@ -11,7 +11,7 @@ import click
 import numpy as np
 import pytest
 
-from analyzer import pipeline
+from analyzer import accounting
 from analyzer.chat_template import ChatTemplate, TemplateFailed
 from analyzer.divergences import DivergenceFinder, Pair
 from analyzer.pipeline import Options, analyze
@@ -75,7 +75,7 @@ def around(path: Path, endpoint: str, body: bytes, answer: bytes = b"{}") -> Pat
 
 def reported(target: Path, tokenizer: Path, **options: Any) -> Report:
     with Capture.open(str(target)) as capture:
-        return analyze(capture, Options(tokenizer=str(tokenizer), **options))
+        return analyze(capture, Options(tokenizer=str(tokenizer), **options)).report
 
 
 def good_rows_stand(report: Report) -> None:
@@ -102,6 +102,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": DE
         (CHAT, calls("abc"), "not a function call"),
         (CHAT, calls([1, 2]), "not a function call"),
         (CHAT, calls(7), "TypeError"),
+        (CHAT, user([{"type": "image_url", "image_url": {"url": "x"}}]), "only text can be rendered"),
         (CHAT, {"messages": []}, "the body has no messages"),
         (MESSAGES, {"messages": []}, "the body has no messages"),
         (COMPLETIONS, {"prompt": ""}, "neither text"),
@@ -110,7 +111,7 @@ CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": DE
         (COMPLETIONS, {"prompt": [-1, 2**40]}, "neither text"),
         (COMPLETIONS, {"prompt": [2**31]}, "neither text"),
         (COMPLETIONS, {"prompt": [float("inf")]}, "neither text"),
-        (COMPLETIONS, {"prompt": "a", "truncate_prompt_tokens": "x"}, "TypeError"),
+        (COMPLETIONS, {"prompt": "a", "truncate_prompt_tokens": "x"}, "not a whole number"),
     ],
 )
 def test_a_body_that_cannot_be_rendered_is_a_sentence_on_its_row(
@@ -205,7 +206,7 @@ def test_a_named_renderer_fails_hard_whatever_it_stumbles_over(
 def test_only_what_a_user_typed_is_wrong_usage(tmp_path: Path, wrong: dict[str, Any]) -> None:
     target = around(tmp_path, CHAT, b"{}")
     with pytest.raises(click.UsageError):
-        run_report(str(target), Options(**wrong), form="text", output=None, fail_under=None)
+        run_report(str(target), Options(**wrong), form="text", output=None)
 
 
 def test_an_error_of_the_analysis_is_not_shown_as_wrong_usage(
@@ -214,9 +215,9 @@ def test_an_error_of_the_analysis_is_not_shown_as_wrong_usage(
     def fails(*given: Any) -> Any:
         raise ValueError("a fault")
 
-    monkeypatch.setattr(pipeline, "calibrate", fails)
+    monkeypatch.setattr(accounting, "summarise", fails)
     with pytest.raises(ValueError, match="a fault"):
-        run_report(str(around(tmp_path, CHAT, b"{}")), Options(), form="text", output=None, fail_under=None)
+        run_report(str(around(tmp_path, CHAT, b"{}")), Options(), form="text", output=None)
 
 
 def test_half_a_surrogate_pair_in_a_name_is_written_as_json_escapes_it(
@@ -225,7 +226,7 @@ def test_half_a_surrogate_pair_in_a_name_is_written_as_json_escapes_it(
     target = around(tmp_path, CHAT, json.dumps({**user("x"), "model": "\ud800"}).encode())
     written = tmp_path / "r.json"
     options = Options(tokenizer=str(sample_tokenizer))
-    assert run_report(str(target), options, form="json", output=written, fail_under=None) == 0
+    assert run_report(str(target), options, form="json", output=written) == 0
     assert json.loads(written.read_text())["turns"][1]["model"] == "\ud800"
 
 

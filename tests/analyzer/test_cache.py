@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.blocks import Namespace, cached_tokens_after
-from analyzer.cache import FullAttention, Hit, PrefixCache
+from analyzer.cache import Hit, PrefixCache
 from analyzer.core import TokenIds
+from analyzer.kv_layout import full_attention
 from analyzer.replay import Event, Finish, Restart, Start, TokenCache, simulate
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cache_small_pool.json"
@@ -138,7 +139,7 @@ def test_a_fully_cached_prompt_of_whole_blocks_loses_its_last_block() -> None:
 
 def test_a_drafter_gives_up_the_last_block_of_a_hit() -> None:
     # v1/core/single_type_kv_cache_manager.py:819
-    cache = TokenCache(16, policy=FullAttention(drop_last_block=True))
+    cache = TokenCache(16, layout=full_attention(16, drops_last_block=True))
     assert [run(cache, ids(0, count)) for count in (70, 70, 17, 16)] == [0, 48, 0, 0]
 
 
@@ -250,6 +251,12 @@ def test_requests_that_do_not_fit_wait_their_turn_and_a_restart_forgets_everythi
         "d": None,
         "e": 0,
     }
+
+
+def test_a_server_without_prefix_caching_hits_nothing() -> None:
+    # v1/core/kv_cache_manager.py:284
+    cache = TokenCache(16, layout=full_attention(16, caching=False))
+    assert [run(cache, ids(0, 64)) for _ in range(3)] == [0, 0, 0]
 
 
 def test_misuse_is_refused() -> None:

@@ -17,9 +17,10 @@ from analyzer.anthropic_probes import disabled_effort, refuse_inline_system
 from analyzer.core import Conversation, Reply
 from analyzer.divergences import DivergenceFinder, Pair, PromptKey
 from analyzer.reading import dialect_of, read_request
-from analyzer.renderers import Job
+from analyzer.renderers import Job, RenderFailed
 from analyzer.renderers.wire import RENDERER as WIRE
 from analyzer.rendering import render, render_text
+from analyzer.settings import parse_settings
 from analyzer.sourced import spans_of
 from analyzer.tokens import Tokenizer
 from store.records import Body, Exchange
@@ -247,10 +248,10 @@ def test_a_template_that_fails_on_a_second_system_message_refuses_it(
 
 def test_disabled_thinking_is_a_low_effort_where_none_is_ignored_or_refused() -> None:
     # vLLM 0.32 entrypoints/anthropic/serving.py:206-219
-    assert disabled_effort(lambda kwargs: str(kwargs["enable_thinking"])) == "none"
+    assert disabled_effort(lambda effort: effort != "none") == "none"
     assert disabled_effort(lambda _: "the same") == "low"
-    assert disabled_effort(lambda kwargs: kwargs["reasoning_effort"].replace("none", "max")) == "low"
-    assert disabled_effort(lambda kwargs: None if kwargs["reasoning_effort"] == "none" else "x") == "low"
+    assert disabled_effort(lambda effort: effort.replace("none", "max")) == "low"
+    assert disabled_effort(lambda effort: None if effort == "none" else "x") == "low"
 
 
 def test_disabled_thinking_renders_with_the_effort_the_server_found(
@@ -263,6 +264,32 @@ def test_disabled_thinking_renders_with_the_effort_the_server_found(
     body = {"messages": [{"role": "user", "content": "Say"}], "thinking": {"type": "disabled"}}
     asked = conversation("messages", body | {"output_config": {"effort": "xhigh"}})
     assert render_text(job(asked, Tokenizer(tmp_path))) == "Say effort low"
+
+
+def test_an_effort_of_the_start_line_stands_for_disabled_thinking(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    # vLLM 0.32 entrypoints/anthropic/serving.py:190-205
+    shutil.copy(tokenizer.directory / "tokenizer.json", tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("{{ reasoning_effort }}", encoding="utf-8")
+    body = {"messages": [{"role": "user", "content": "q"}], "thinking": {"type": "disabled"}}
+    asked = job(conversation("messages", body), Tokenizer(tmp_path))
+    told = parse_settings("vllm serve m --anthropic-disabled-thinking-effort medium")
+    assert render_text(replace(asked, settings=told)) == "medium"
+    assert render_text(asked) == "none"
+
+
+def test_an_id_that_the_server_made_up_is_a_reason_where_the_prompt_shows_it(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    # vLLM 0.32 entrypoints/anthropic/serving.py:511 takes its clock for the id.
+    call = {"role": "assistant", "content": [{"type": "tool_use", "name": "tide", "input": {}}]}
+    asked = conversation("messages", {"messages": [{"role": "user", "content": "q"}, call]})
+    assert render(job(asked, tokenizer)).source == "jinja"
+    shutil.copy(tokenizer.directory / "tokenizer.json", tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("{{ messages[1] | tojson }}", encoding="utf-8")
+    with pytest.raises(RenderFailed, match="the server made up"):
+        render(job(asked, Tokenizer(tmp_path)))
 
 
 @pytest.mark.parametrize(

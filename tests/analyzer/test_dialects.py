@@ -116,6 +116,16 @@ def test_reading_a_body_leaves_it_as_it_was(name: str, case: dict[str, Any]) -> 
     assert case["body"] == before
 
 
+def test_a_call_that_joins_an_item_with_calls_leaves_the_body_as_it_was() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+    item = {"role": "assistant", "content": [], "tool_calls": [call]}
+    body = {"input": [item, {"type": "function_call", "call_id": "b", "name": "get", "arguments": "{}"}]}
+    before = copy.deepcopy(body)
+    (made,) = conversations("/v1/responses", body)
+    assert [each["id"] for each in made.messages[-1]["tool_calls"]] == ["a", "b"]
+    assert body == before
+
+
 def test_each_dialect_has_forty_bodies_and_more() -> None:
     for name in ("messages", "responses", "completions"):
         assert sum("ids" in case for case in golden(name)["cases"]) >= 40

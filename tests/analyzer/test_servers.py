@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from analyzer.engines.vllm import ENGINE as VLLM
 from analyzer.servers import ServerProfile, read_profile, settle
 from store.records import ServerFact
 
@@ -39,6 +40,13 @@ def test_version_model_and_cache_settings_are_read() -> None:
         block_size=32,
         pool_blocks=160,
         adapters=frozenset({"lora-a"}),
+        cache_labels={
+            "effective_attention_block_size": "64",
+            "block_size": "32",
+            "num_gpu_blocks": "160",
+            "mamba_block_size": "None",
+            "note": 'a \\"b\\", c',
+        },
     )
 
 
@@ -58,12 +66,13 @@ def test_answers_of_any_other_shape_are_not_known() -> None:
 
 
 def test_what_is_assumed_is_named() -> None:
-    server = settle(ServerProfile(), block_size=None, pool_blocks=None, tokenizer=None)
+    server = settle(ServerProfile(), block_size=None, pool_blocks=None, tokenizer=None, engine=VLLM)
     assert server.block_size == 16
-    assert [item.split(" ")[0] for item in server.assumed] == ["block_size", "pool_blocks"]
+    assert [item.split(" ")[0] for item in server.assumed] == ["block_size", "pool_blocks", "KV"]
 
 
 def test_the_users_word_comes_before_the_servers() -> None:
     told = ServerProfile(block_size=32, pool_blocks=160)
-    server = settle(told, block_size=64, pool_blocks=None, tokenizer=None)
-    assert (server.block_size, server.pool_blocks, server.assumed) == (64, 160, ())
+    server = settle(told, block_size=64, pool_blocks=None, tokenizer=None, engine=VLLM)
+    assert (server.block_size, server.pool_blocks, len(server.assumed)) == (64, 160, 1)
+    assert server.assumed[0].startswith("KV layout: full attention")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.engines.vllm import ENGINE as VLLM
 from analyzer.servers import ServerProfile, read_settings, settle
 from analyzer.settings import FACT_PATH, note_on_ignored, parse_settings, worth_keeping
 from store.records import ServerFact
@@ -106,8 +107,9 @@ def test_the_line_given_now_counts_before_the_one_kept_and_the_server_before_bot
     assert read_settings([fact], None).model == "kept"
     given = read_settings([fact], "vllm serve given --block-size 48 --num-gpu-blocks-override 9")
     assert given.model == "given"
-    told = settle(ServerProfile(), given, block_size=None, pool_blocks=None, tokenizer=None)
-    assert (told.block_size, told.pool_blocks, told.assumed) == (48, 9, ())
+    told = settle(ServerProfile(), given, block_size=None, pool_blocks=None, tokenizer=None, engine=VLLM)
+    assert (told.block_size, told.pool_blocks, len(told.assumed)) == (48, 9, 1)
     profile = ServerProfile(block_size=32)
-    assert settle(profile, given, block_size=None, pool_blocks=None, tokenizer=None).block_size == 32
-    assert settle(profile, given, block_size=64, pool_blocks=None, tokenizer=None).block_size == 64
+    for said, expected in ((None, 32), (64, 64)):
+        settled = settle(profile, given, block_size=said, pool_blocks=None, tokenizer=None, engine=VLLM)
+        assert settled.block_size == expected

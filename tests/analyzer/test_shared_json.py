@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer import shared_json
-from analyzer.shared_json import SharedBodies
+from analyzer.shared_json import SharedBodies, once
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 2), st.just(1.0), st.text(max_size=4))
 
@@ -22,7 +22,7 @@ def objects(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | objects(inner), max_leaves=5)
 MESSAGES = st.lists(objects(VALUES) | SCALARS, max_size=4) | SCALARS
-BODIES = st.dictionaries(st.sampled_from(["messages", "model", "tools"]), MESSAGES, max_size=3)
+BODIES = st.dictionaries(st.sampled_from(["messages", "input", "model", "tools"]), MESSAGES, max_size=3)
 
 
 @settings(max_examples=200, deadline=None)
@@ -78,6 +78,20 @@ def test_a_repeated_message_is_the_same_object() -> None:
     first = shared.loads(b'{"messages":[{"role":"user"}]}')
     second = shared.loads(b'{"messages": [{"role":"user"}, {"role":"tool"}]}')
     assert second["messages"][0] is first["messages"][0]
+
+
+def test_what_is_made_of_a_repeated_object_is_made_once_for_each_way_of_making_it() -> None:
+    shared, made = SharedBodies(), []
+
+    def make(item: Mapping[str, Any], mark: str) -> str:
+        made.append(mark)
+        return f"{mark}{item['a']}"
+
+    for _ in range(2):
+        (tool,) = shared.loads(b'{"tools":[{"a":1}]}')["tools"]
+        assert [once(make, tool, mark) for mark in "xy"] == ["x1", "y1"]
+        assert once(make, dict(tool), "z") == "z1"
+    assert made == ["x", "y", "z", "z"]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

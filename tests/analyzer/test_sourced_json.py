@@ -158,11 +158,25 @@ def test_paths_are_written_as_in_the_request_body() -> None:
 def test_numbers_booleans_and_null_carry_their_members_path_when_dumped() -> None:
     body = wrap({"tools": [{"strict": True, "max": 3, "none": None}, 7]})
     text = dumps(body["tools"])
-    found = {text[span.char_start : span.char_end]: (span.path, span.exact) for span in spans_of(text)}
-    assert found["true"] == ("tools[0].strict", False)
-    assert found["null"] == ("tools[0].none", False)
-    assert found["7"] == ("tools[1]", False)
-    assert found["max"] == ("tools[0].max", False)
+    for piece, path in {
+        '"strict": true': "tools[0].strict",
+        ', "none": null': "tools[0].none",
+        ', "max": 3': "tools[0].max",
+        ", 7": "tools[1]",
+    }.items():
+        start = text.index(piece)
+        assert [(span.path, span.exact) for span in spans_of(text[start : start + len(piece)])] == [
+            (path, False)
+        ]
+
+
+def test_quotes_and_commas_belong_to_the_member_they_are_written_for() -> None:
+    text = dumps(wrap({"a": "x", "b": ["y", "z"]}))
+    owners = {at: span.path for span in spans_of(text) for at in range(span.char_start, span.char_end)}
+    assert text == '{"a": "x", "b": ["y", "z"]}'
+    assert [owners.get(at) for at in (0, 1, 6, 9, 11, 16, 17, 20, 25)] == [
+        None, "a", "a", "b", "b", None, "b[0]", "b[1]", None,
+    ]  # fmt: skip
 
 
 def test_wrapping_again_changes_nothing() -> None:

@@ -214,3 +214,25 @@ def test_tools_and_messages_that_are_no_objects_are_refused() -> None:
         rendered("x", tools=["get"])
     with pytest.raises(TemplateFailed, match="Documents should be a list of dicts"):
         rendered("x", documents=["text"])
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{% set ns = namespace(_x=1) %}[{{ ns._x }}]", "[]"),
+        ("{% set ns = namespace(x=1) %}{% set ns._x = 2 %}[{{ ns._x }}{{ ns.x }}]", "[1]"),
+        ("{{ namespace(_a=3)._a }}!", "!"),
+    ],
+)
+def test_a_namespace_forgets_underscored_names(template: str, text: str) -> None:
+    # As transformers 5.19 printed them; vLLM 0.32 takes none from 5.20 on, and 5.24 refuses the names.
+    made = ChatTemplate(template).render(
+        messages=[],
+        tools=None,
+        documents=None,
+        add_generation_prompt=True,
+        continue_final_message=False,
+        clock=CLOCK,
+        kwargs={},
+    )
+    assert made == text

@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from samples.tokenizer import make_tokenizer_folder
+from tests.bench.caching import caching
+from tests.bench.explaining import explaining
 from tests.bench.rounds import print_table
 from tests.bench.sessions import make_capture, rendering, report, report_memory, storage
 from tests.bench.streaming import streaming
@@ -29,9 +31,11 @@ def main() -> None:
         lines = storage(folder / "one.sqlite", bodies)
         lines += report(folder / "one.sqlite", tokenizer)
         lines += rendering(folder / "one.sqlite", tokenizer, bodies)
+        lines += explaining(folder, tokenizer)
         lines += streaming(folder)
         make_capture(folder / "ten.sqlite", sessions=10)
         lines += report_memory(folder / "ten.sqlite", tokenizer)
+        lines += caching()
     print_table(lines)
     print(f"medians of interleaved rounds; {time.perf_counter() - begin:.0f} s in all")
 

@@ -18,9 +18,11 @@ from fastokens import Tokenizer as Fast
 
 from analyzer.chat_messages import parse_chat_messages
 from analyzer.chat_template import compile_template
-from analyzer.core import TokenIds
+from analyzer.core import Rendering, Reply, TokenIds
 from analyzer.prompts import PromptReader
-from analyzer.rendering import prepare
+from analyzer.reading import read_request
+from analyzer.rendering import prepare, render
+from analyzer.shared_json import SharedBodies
 from analyzer.tokens import Tokenizer
 from samples.big_session import big_session
 from store.db import Capture
@@ -28,7 +30,8 @@ from store.records import Exchange, RequestSeen, ResponseSeen
 from tests.bench.rounds import Line, medians, seconds_of
 from tests.conftest import environment
 
-ROUNDS = 3
+ROUNDS, RENDERING_ROUNDS = 3, 9
+ANOTHER = "another text"
 CHAT = "/v1/chat/completions"
 CLOCK = datetime(2026, 3, 4, tzinfo=UTC)
 
@@ -40,12 +43,13 @@ def make_capture(path: Path, sessions: int = 1) -> list[bytes]:
         for turn, (body, stream) in enumerate(big_session()):
             for number in range(sessions):
                 mine = body if sessions == 1 else body.replace(b'"content":"', b'"content":"%d: ' % number)
-                _save(capture, f"{turn}.{number}", (turn * sessions + number) * 10**9, mine, stream)
+                save(capture, f"{turn}.{number}", (turn * sessions + number) * 10**9, mine, stream)
                 sent.append(mine)
     return sent
 
 
-def _save(capture: Capture, key: str, at_ns: int, body: bytes, stream: bytes) -> None:
+def save(capture: Capture, key: str, at_ns: int, body: bytes, stream: bytes) -> None:
+    """Store one request and its answer."""
     capture.save_request(
         RequestSeen(key=key, started_at_ns=at_ns, method="POST", path=CHAT, query="", headers=(), body=body)
     )
@@ -97,14 +101,19 @@ class Yardsticks:
     folder: Path
 
     def every_turn(self) -> float:
-        """Seconds to parse, render and tokenize every turn afresh; the tokenizer is loaded, and cold."""
+        """Seconds to parse, render and tokenize every turn afresh, by a tokenizer just loaded."""
         fast = self._fast()
         return seconds_of(lambda: [_tokenize(fast, self._render(body)) for body in self.bodies])
 
-    def last_turn(self) -> float:
-        """Seconds for one render of the last prompt and tokenizing it, cold: all distinct text, once."""
-        fast, body = self._fast(), json.loads(self.bodies[-1])
-        return seconds_of(lambda: _tokenize(fast, self._render(body)))
+    def last_turn(self, *, used: bool = False) -> float:
+        """Seconds to parse, render and tokenize the last prompt: all distinct text, once.
+
+        The tokenizer has just been loaded, or has been `used` on another text.
+        """
+        fast = self._fast()
+        if used:
+            _tokenize(fast, ANOTHER)
+        return seconds_of(lambda: _tokenize(fast, self._render(self.bodies[-1])))
 
     def ids(self) -> list[TokenIds]:
         """The ids of every turn, afresh."""
@@ -114,8 +123,8 @@ class Yardsticks:
     def _fast(self) -> Any:
         return Fast.from_file(str(self.folder / "tokenizer.json"))
 
-    def _render(self, body: bytes | dict[str, Any]) -> str:
-        given = json.loads(body) if isinstance(body, bytes) else body
+    def _render(self, body: bytes) -> str:
+        given = json.loads(body)
         template = compile_template((self.folder / "chat_template.jinja").read_text(encoding="utf-8"))
         return template.render(
             messages=parse_chat_messages(given["messages"], "string"),
@@ -149,30 +158,46 @@ def rendering(path: Path, folder: Path, bodies: list[bytes]) -> list[Line]:
         exchanges = list(capture.exchanges())
     ours = _read_all(folder, exchanges)
     assert all(np.array_equal(a, b) for a, b in zip(ours, yardsticks.ids(), strict=True)), "ids differ"
+    assert all(np.array_equal(ours[-1][: len(ids)], ids) for ids in ours), "the last prompt does not hold all"
     found = medians(
         {
-            "ours": lambda: _timed_reading(folder, exchanges),
-            "every": yardsticks.every_turn,
+            "read": lambda: _timed(folder, exchanges),
             "last": yardsticks.last_turn,
+            "rendered": lambda: _timed(folder, exchanges, replies=False),
+            "every": yardsticks.every_turn,
+            "read, used": lambda: _timed(folder, exchanges, used=True),
+            "last, used": partial(yardsticks.last_turn, used=True),
         },
-        ROUNDS,
+        RENDERING_ROUNDS,
     )
     tokens = sum(map(len, ours))
+    every = f"every turn parsed, rendered and tokenized afresh: {found['every']:.3f} s"
     return [
-        Line(
-            "all renderings / distinct text once",
-            f"{found['ours'] / found['last']:.2f}",
-            "<= 3.0",
-            f"{found['ours']:.3f} s from bodies to {tokens:,} ids, all equal; the last prompt rendered and"
-            f" tokenized once, cold: {found['last']:.3f} s",
+        _ratio(
+            ("all turns read / distinct text once", "<= 3.0"),
+            (found["read"], found["last"]),
+            f"{found['read']:.3f} s from bodies to {tokens:,} ids, all equal, replies read too; the last"
+            f" prompt, which holds all text, parsed, rendered and tokenized: {found['last']:.3f} s;"
+            " tokenizers just loaded",
         ),
-        Line(
-            "all renderings / every turn afresh",
-            f"{found['ours'] / found['every']:.2f}",
-            "",
-            f"every turn parsed, rendered and tokenized afresh: {found['every']:.3f} s",
+        _ratio(
+            ("the same without the replies", "<= 3.0"),
+            (found["rendered"], found["last"]),
+            f"{found['rendered']:.3f} s from bodies to ids",
+        ),
+        _ratio(("all turns read / each turn afresh", ""), (found["read"], found["every"]), every),
+        _ratio(
+            ("all turns read / distinct text once", ""),
+            (found["read, used"], found["last, used"]),
+            f"with tokenizers used before, which saves their first call: {found['read, used']:.3f} s and"
+            f" {found['last, used']:.3f} s",
         ),
     ]
+
+
+def _ratio(name_and_target: tuple[str, str], seconds: tuple[float, float], meaning: str) -> Line:
+    name, target = name_and_target
+    return Line(name, f"{seconds[0] / seconds[1]:.2f}", target, meaning)
 
 
 def _read_all(folder: Path, exchanges: Iterable[Exchange]) -> list[TokenIds]:
@@ -181,9 +206,18 @@ def _read_all(folder: Path, exchanges: Iterable[Exchange]) -> list[TokenIds]:
     return [item.token_ids for item in rendered if item is not None]
 
 
-def _timed_reading(folder: Path, exchanges: list[Exchange]) -> float:
-    reader = PromptReader(Tokenizer(folder))
-    return seconds_of(lambda: [reader.read(exchange) for exchange in exchanges])
+def _timed(folder: Path, exchanges: list[Exchange], *, replies: bool = True, used: bool = False) -> float:
+    """Seconds from the bodies of all turns to their ids."""
+    tokenizer = Tokenizer(folder)
+    if used:
+        tokenizer.encode(ANOTHER)
+    reader, shared = PromptReader(tokenizer), SharedBodies()
+
+    def rendered(exchange: Exchange) -> list[Rendering]:
+        asked = read_request(exchange, loads=shared.loads).conversations
+        return [render(reader.job(exchange, item, Reply(outcome="done"))) for item in asked]
+
+    return seconds_of(lambda: [reader.read(each) if replies else rendered(each) for each in exchanges])
 
 
 def report(path: Path, folder: Path) -> list[Line]:

@@ -64,7 +64,7 @@ def _read(file: Path) -> list[Case]:
             Case(
                 name=f"{dialect}/{name.strip()}",
                 dialect=dialect,
-                setups=(*named, *(ALSO[setup] for setup in named if setup in ALSO)),
+                setups=tuple(dict.fromkeys((*named, *(ALSO[setup] for setup in named if setup in ALSO)))),
                 body=text.encode("utf-8"),
             )
         )

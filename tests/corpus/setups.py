@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.tokenizers import FILES, folder_of
+from tests.tokenizers import files_of, folder_of
 
 ROOT = Path(__file__).parent.parent.parent
 TEMPLATES = "tests/corpus/templates"
@@ -41,20 +41,19 @@ class Setup:
 
     def make_tokenizer(self, target: Path) -> Path:
         """The folder this server loads: the real one, or a copy with other templates or a model's type."""
-        source = folder_of(self.tokenizer)
         if not self.templates and self.model_type is None:
-            return source
-        copy_tokenizer(source, target, self.templates)
+            return folder_of(self.tokenizer)
+        copy_tokenizer(self.tokenizer, target, self.templates)
         if self.model_type is not None:
             (target / "config.json").write_text(json.dumps({"model_type": self.model_type}), encoding="utf-8")
         return target
 
 
-def copy_tokenizer(source: Path, target: Path, templates: dict[str, str]) -> None:
+def copy_tokenizer(name: str, target: Path, templates: dict[str, str]) -> None:
     """Copy a tokenizer; `templates` (name → file in TEMPLATES) replace its own."""
     target.mkdir(parents=True, exist_ok=True)
-    for file in FILES:
-        shutil.copyfile(source / file, target / file)
+    for file in files_of(name):
+        shutil.copyfile(folder_of(name) / file, target / file)
     if templates:
         path = target / "tokenizer_config.json"
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -83,6 +82,11 @@ SETUPS = {
     "gpt-oss": Setup(
         tokenizer="gptoss", model="gpt-oss", model_type="gpt_oss", flags=(*AUTO_TOOLS, "openai")
     ),
+    "mistral": Setup(
+        tokenizer="mistral",
+        model="mistral",
+        flags=("--tokenizer-mode", "mistral", *AUTO_TOOLS, "mistral"),
+    ),
     "qwen3-dump": Setup(tokenizer="qwen3", model="tiny-qwen3", flags=(*DUMP, *AUTO_TOOLS, "hermes")),
     "qwen3-dump-string": Setup(
         tokenizer="qwen3", model="tiny-qwen3", flags=(*DUMP, "--chat-template-content-format", "string")
@@ -99,6 +103,16 @@ SETUPS = {
             '{"enable_thinking": false, "greeting": {"from": "server"}}',
         ),
     ),
+    "deepseek_v4-defaults": Setup(
+        tokenizer="deepseek_v4",
+        model="deepseek_v4",
+        flags=(
+            *("--tokenizer-mode", "deepseek_v4", *AUTO_TOOLS, "deepseek_v4"),
+            "--exclude-tools-when-tool-choice-none",
+            "--default-chat-template-kwargs",
+            '{"thinking": false, "drop_thinking": false}',
+        ),
+    ),
     "qwen3-named": Setup(
         tokenizer="qwen3",
         model="qwen3-named",
@@ -108,5 +122,19 @@ SETUPS = {
 }
 PLAIN = ("qwen3", "gemma3", "llama3_1", "deepseek_v4", "gpt-oss")
 
-ALSO = {"deepseek_v4": "deepseek_v32"}
+CACHED = {
+    "sliding window": Setup(
+        tokenizer="gemma3",
+        model="gemma3-window",
+        flags=("--max-model-len", "8192", "--block-size", "32"),
+    ),
+    "hybrid": Setup(tokenizer="qwen3", model="qwen3-next", flags=("--max-model-len", "16384")),
+}
+"""Servers of other attention than full: for their cache alone, no case of the corpus is sent to them."""
+
+ALSO = {
+    "deepseek_v4": "deepseek_v32",
+    "gpt-oss": "mistral",
+    "qwen3-defaults": "deepseek_v4-defaults",
+}
 """A case for the one is for the other too. V3.2 is rendered with V3's tokenizer, the nearest at hand."""

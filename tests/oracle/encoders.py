@@ -12,10 +12,14 @@ from analyzer.core import Reply
 from analyzer.registry import plugins
 from analyzer.renderers import Job, RenderFailed
 from analyzer.rendering import AUTO, render
+from analyzer.settings import ServerSettings
 from analyzer.sourced_json import wrap
 from analyzer.tokens import Tokenizer
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "encoders"
+
+RENDER = ServerSettings(anthropic_disabled_thinking_effort="none")
+"""What /render takes disabled thinking for, whatever the endpoint does (scale_out/render/serving.py:166)."""
 
 tokenizer = cache(Tokenizer)
 
@@ -38,6 +42,7 @@ def jobs_of(directory: Path, path: str, body: Any, clock: datetime, *, sourced: 
             clock=clock,
             tokenizer=tokenizer(directory),
             sourced=sourced,
+            settings=RENDER,
         )
         for conversation in dialects[0].conversations(wrap(body) if sourced else body)
     ]

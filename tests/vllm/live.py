@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ from tests.corpus.reading import NO_ANSWER, difference, exchange, reader
 from tests.corpus.setups import ROOT, SETUPS
 from tests.oracle.freeze import rendered_ids
 from tests.tokenizers import reason_missing
-from tests.vllm.server import post, rendering, serving
+from tests.vllm.server import free_port, post, rendering, serving
 from tests.vllm.traffic import short, traffic
 
 VLLM = Path(os.environ["LOCALITY_TEST_VLLM"]).absolute()
@@ -90,12 +89,6 @@ def played(server: str, folder: Path) -> list[Played]:
         Played(case=case, exchange=seen, expected=_asked(server, case, seen))
         for case, seen in zip(wanted, exchanges, strict=True)
     ]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def play(server: str, capture: Path, bodies: list[tuple[str, bytes]]) -> None:

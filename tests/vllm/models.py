@@ -1,4 +1,4 @@
-"""Makes what the test servers serve: one tiny model with random weights, and folders to render with.
+"""Makes what the test servers serve: tiny models with random weights, and folders to render with.
 
 Run by vLLM's own Python, from the project's folder: `python -m tests.vllm.models`. Only prompts and cache
 hits matter, so weights may be random; a server that only renders needs no weights at all.
@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.corpus.setups import MODELS, ROOT, SETUPS, copy_tokenizer
+from tests.corpus.setups import CACHED, MODELS, ROOT, SETUPS, copy_tokenizer
 from tests.tokenizers import folder_of, reason_missing
 
 SMALL = {
@@ -43,6 +43,33 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "max_position_embeddings": 32768,
         "query_pre_attn_scalar": 64,
     },
+    "gemma3-window": {
+        **SMALL,
+        "model_type": "gemma3_text",
+        "architectures": ["Gemma3ForCausalLM"],
+        "vocab_size": 262208,
+        "num_hidden_layers": 6,
+        "sliding_window": 256,
+        "sliding_window_pattern": 6,
+        "max_position_embeddings": 32768,
+        "query_pre_attn_scalar": 64,
+    },
+    "qwen3-next": {
+        **QWEN3,
+        "model_type": "qwen3_next",
+        "architectures": ["Qwen3NextForCausalLM"],
+        "num_hidden_layers": 4,
+        "full_attention_interval": 4,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 64,
+        "shared_expert_intermediate_size": 64,
+        # Few heads, for a block of 1,152 tokens; the sizes are the only ones that the CPU's kernel takes.
+        "linear_num_key_heads": 2,
+        "linear_num_value_heads": 4,
+        "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128,
+    },
     "llama3_1": {
         **SMALL,
         "model_type": "llama",
@@ -61,6 +88,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "num_local_experts": 4,
         "num_experts_per_tok": 2,
         "eos_token_id": 200002,
+    },
+    "mistral": {
+        **SMALL,
+        "model_type": "mistral",
+        "architectures": ["MistralForCausalLM"],
+        "vocab_size": 131072,
+        "max_position_embeddings": 131072,
+        "sliding_window": None,
     },
     "deepseek_v32": {
         **SMALL,
@@ -108,19 +143,19 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "index_head_dim": 64,
     },
 }
-WITH_WEIGHTS = "tiny-qwen3"
+WITH_WEIGHTS = ("tiny-qwen3", *(setup.model for setup in CACHED.values()))
 
 
 def main() -> None:
     """Make what is missing."""
     for name, config in CONFIGS.items():
-        setup = next(item for item in SETUPS.values() if item.model == name)
+        setup = next(item for item in (*SETUPS.values(), *CACHED.values()) if item.model == name)
         folder = ROOT / MODELS / name
         if reason_missing(setup.tokenizer) or (folder / "ready").exists():
             continue
-        copy_tokenizer(folder_of(setup.tokenizer), folder, setup.templates)
+        copy_tokenizer(setup.tokenizer, folder, setup.templates)
         (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-        if name == WITH_WEIGHTS:
+        if name in WITH_WEIGHTS:
             _random_weights(folder)
         (folder / "ready").touch()
     if not reason_missing("gptoss"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -19,10 +20,13 @@ from tests.corpus.setups import MODELS, ROOT, Setup
 
 SECONDS_TO_START = 300
 SECONDS_TO_STOP = 40
-SERVE = (
-    *("--max-model-len", "32768", "--enforce-eager", "--block-size", "32", "--enable-prefix-caching"),
-    *("--enable-prompt-tokens-details", "--enable-scale-out"),
+REVEALING = (
+    "--enforce-eager",
+    "--enable-prefix-caching",
+    "--enable-prompt-tokens-details",
+    "--enable-scale-out",
 )
+SERVE = ("--max-model-len", "32768", "--block-size", "32")
 
 
 @contextmanager
@@ -33,9 +37,9 @@ def rendering(setup: Setup, vllm: Path, port: int, log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(setup: Setup, vllm: Path, port: int, log: Path) -> Iterator[str]:
-    """The URL of a whole server with a block of 32 tokens; it needs the model's weights."""
-    with _running(["serve", *setup.arguments, *SERVE], vllm, port, log) as url:
+def serving(setup: Setup, vllm: Path, port: int, log: Path, sizes: tuple[str, ...] = SERVE) -> Iterator[str]:
+    """The URL of a whole server, with a block of 32 tokens by default; it needs the model's weights."""
+    with _running(["serve", *setup.arguments, *REVEALING, *sizes], vllm, port, log) as url:
         yield url
 
 
@@ -94,6 +98,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(SECONDS_TO_STOP)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def post(url: str, body: bytes, *, timeout: float = 120) -> tuple[int, bytes]:

@@ -1,0 +1,147 @@
+"""Options that several commands take, or that one takes many of: what they are called and what they say.
+
+Nothing is decided here; what a value means is told where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+type Option = Callable[[Any], Any]
+
+
+def _with[F: Callable[..., Any]](command: F, *options: Option) -> F:
+    for option in reversed(options):  # as decorators above each other: the first is listed first
+        command = option(command)
+    return command
+
+
+def _serve_command(what_becomes_of_it: str) -> Option:
+    return click.option(
+        "--serve-command",
+        metavar="LINE",
+        help="The line that starts the server, quoted whole: it tells the chat template, its defaults, the"
+        f" tokenizer and the cache's sizes. {what_becomes_of_it}",
+    )
+
+
+def proxy_options[F: Callable[..., Any]](command: F) -> F:
+    """What is recorded and where: for `proxy` and `run`."""
+    return _with(
+        command,
+        click.option(
+            "--upstream", required=True, metavar="URL", help="The server, such as http://127.0.0.1:8000."
+        ),
+        click.option(
+            "--capture",
+            default="capture.sqlite",
+            show_default=True,
+            metavar="FILE",
+            help="Where to record: a file (mode 0600) or a SQLAlchemy URL. Added to if it is there.",
+        ),
+        click.option(
+            "--redact",
+            type=click.Choice(["secrets"]),
+            default="secrets",
+            show_default=True,
+            help="What never reaches disk. secrets: credentials, in headers, query and bodies.",
+        ),
+        _serve_command("Kept with the capture."),
+    )
+
+
+def analysis_options[F: Callable[..., Any]](command: F) -> F:
+    """How a capture is analysed: each is a field of `pipeline.Options`."""
+    return _with(
+        command,
+        click.option(
+            "--tokenizer",
+            metavar="DIR|NAME",
+            help="The served model's tokenizer folder, or its name in the local hub cache."
+            " Default: where the server said it loaded it from.",
+        ),
+        click.option(
+            "--renderer",
+            default="auto",
+            show_default=True,
+            metavar="NAME",
+            help="How prompts become tokens; see `locality list renderers`."
+            " auto takes the best that works and says which; a named one fails hard.",
+        ),
+        _serve_command("Default: the one that was given to the proxy."),
+        click.option(
+            "--server",
+            metavar="URL",
+            help="Ask this server for the tokens: its /render gets the captured bytes, else its /tokenize."
+            " Nobody is asked without it.",
+        ),
+        click.option(
+            "--engine",
+            default="auto",
+            show_default=True,
+            metavar="NAME",
+            help="Whose cache rules predict; see `locality list engines`. auto: the kind the server says it"
+            " is, else vllm.",
+        ),
+        click.option(
+            "--block-size",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Tokens a KV block. Default: as the server said.",
+        ),
+        click.option(
+            "--pool-blocks",
+            type=click.IntRange(min=2),
+            metavar="N",
+            help="KV blocks of the server's pool. Default: as the server said.",
+        ),
+    )
+
+
+def check_options[F: Callable[..., Any]](command: F) -> F:
+    """What a report is to hold: each is a field of `reporting.Checks`."""
+    return _with(
+        command,
+        click.option(
+            "--fail-under",
+            type=click.FloatRange(0, 100),
+            metavar="PCT",
+            help="Exit with 3 if less than PCT percent of the prompt tokens are reusable.",
+        ),
+        click.option(
+            "--baseline",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Exit with 3, and say what, if something is worse than in this report of --format json: less"
+            " is reusable, fewer renderings are the server's, or a cause is new or costs more.",
+        ),
+        click.option(
+            "--tolerance",
+            type=click.FloatRange(min=0),
+            default=0,
+            show_default=True,
+            metavar="PCT",
+            help="How much worse than --baseline is still good: points of a share, per cent of a cost.",
+        ),
+    )
+
+
+no_text_option = click.option(
+    "--no-text",
+    is_flag=True,
+    help="Print no text of any prompt: paths, lengths, kinds and labels only, with placeholders for keys and"
+    " names that the client chose.",
+)
+
+text_or_json = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people, or for programs.",
+)

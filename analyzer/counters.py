@@ -1,0 +1,88 @@
+"""The server's own counters, as the proxy kept them: what they count between two looks, and when they began.
+
+Nothing is predicted here; the counters are vLLM 0.32's (v1/metrics/loggers.py:662-680, in tokens), and the
+moment of a start is prometheus_client's. A server that says neither is one of which nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from store.records import ServerFact
+
+_LINE = re.compile(r"^([a-zA-Z_:]+)(\{[^}]*\})? ([0-9.eE+]+)$", re.MULTILINE)
+_ENGINE = re.compile(r'\bengine="([^"]*)"')
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look at the counters, over all engines. `queries` and `hits` are tokens since the start.
+
+    `began_ns` is the wall-clock moment at which the server began, by its own clock.
+    """
+
+    at_ns: int
+    queries: int
+    hits: int
+    engines: int
+    began_ns: int | None = None
+
+    def continues(self, earlier: Look) -> bool:
+        """Whether it is the same run of the server as at an earlier look."""
+        if self.began_ns is not None and earlier.began_ns is not None:
+            return self.began_ns == earlier.began_ns
+        return self.queries >= earlier.queries and self.hits >= earlier.hits
+
+
+def looks(facts: Iterable[ServerFact]) -> tuple[Look, ...]:
+    """The looks that were answered with both counters, in order of time."""
+    found = (_look(fact) for fact in facts if fact.path == "/metrics" and fact.status == 200)
+    return tuple(sorted((look for look in found if look), key=lambda look: look.at_ns))
+
+
+def restarts_ns(seen: Sequence[Look]) -> tuple[int, ...]:
+    """When the server began anew between the first look and the last.
+
+    A moment outside the two looks that it lies between is that of a clock which is not ours.
+    """
+    moments = []
+    for earlier, later in pairwise(seen):
+        if not later.continues(earlier):
+            began = later.at_ns if later.began_ns is None else later.began_ns
+            moments.append(min(max(began, earlier.at_ns), later.at_ns))
+    return tuple(moments)
+
+
+def engines_of(seen: Sequence[Look]) -> int:
+    """How many engines were seen, each with a cache of its own."""
+    return max((look.engines for look in seen), default=1)
+
+
+def _look(fact: ServerFact) -> Look | None:
+    values: dict[str, float] = {}
+    engines: set[str] = set()
+    for name, labels, value in _LINE.findall(fact.body.decode(errors="replace")):
+        try:
+            number = float(value)
+        except ValueError:
+            continue
+        before = values.get(name, 0.0)
+        values[name] = max(before, number) if name.endswith("_created") else before + number
+        if name == "vllm:prefix_cache_queries_total":
+            engines |= set(_ENGINE.findall(labels))
+    queries, hits = (values.get(f"vllm:prefix_cache_{what}_total") for what in ("queries", "hits"))
+    if queries is None or hits is None:
+        return None
+    # Several API servers of one start tell no process; the counters' own beginning is the next best.
+    began = values.get("process_start_time_seconds", values.get("vllm:prefix_cache_queries_created"))
+    return Look(
+        at_ns=fact.at_ns,
+        queries=int(queries),
+        hits=int(hits),
+        engines=max(1, len(engines)),
+        began_ns=None if began is None else int(began * _SECOND),
+    )
