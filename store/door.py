@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 
 from store import encodings, heads
-from store.records import Body, Headers, RequestSeen, ResponseSeen, ServerFact
+from store.records import Body, Chunk, Headers, RequestSeen, ResponseSeen, ServerFact
 from store.redact import Redactor
 from store.vault import Vault
 
@@ -32,6 +32,14 @@ class CleanMessage:
     body: Body
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedWith:
+    """What else is kept of an exchange's end: the moments of its chunks, and a message."""
+
+    chunks: tuple[Chunk, ...]
+    error: str | None
+
+
 class Door:
     """Redacts by the policy `secrets`, learning credentials from headers and queries as they pass."""
 
@@ -49,6 +57,10 @@ class Door:
     def response(self, seen: ResponseSeen) -> CleanMessage:
         """Return a response without its secrets."""
         return self._message(heads.headers(self._redactor, seen.headers), seen.headers, seen.body)
+
+    def ended(self, seen: ResponseSeen) -> EndedWith:
+        """Return the end of an exchange without its secrets."""
+        return EndedWith(chunks=seen.chunks, error=None if seen.error is None else self.text(seen.error))
 
     def fact(self, fact: ServerFact) -> bytes:
         """Return a fact's body without its secrets."""

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row
 
 from store import timings
 from store.blobs import BlobReader
+from store.door import CleanHead
 from store.records import Body, Exchange, Headers
 
 
@@ -24,6 +25,21 @@ def body_values(side: str, *, headers: int, content: int, body: Body) -> dict[st
         f"{side}_wire_sha256": bytes.fromhex(body.wire_sha256),
         f"{side}_problem": body.problem,
         f"{side}_secrets": json.dumps(body.secrets, sort_keys=True) if body.secrets else None,
+    }
+
+
+def bare_values(exchange: Exchange, head: CleanHead) -> dict[str, Any]:
+    """Return the columns of an exchange of which nothing that was said is kept, but for its two sides."""
+    return {
+        "id": exchange.id,
+        "started_at_ns": exchange.started_at_ns,
+        "method": head.method,
+        "path": head.path,
+        "query": head.query,
+        "status": exchange.status,
+        "ttft_ns": exchange.ttft_ns,
+        "duration_ns": exchange.duration_ns,
+        "ended": exchange.ended,
     }
 
 
