@@ -54,9 +54,9 @@ class Names:
 class RowSealer:
     """Makes rows of placed prompts, one after another in the order of their start."""
 
-    def __init__(self, known_names: frozenset[str]) -> None:
+    def __init__(self, known_names: frozenset[str], keys: Keys) -> None:
         self._tree = TokenTree()
-        self._keys = Keys()
+        self._keys = keys
         self._names = Names(known=known_names)
 
     def row(self, placed: Placed) -> Json:

@@ -40,7 +40,7 @@ class Sealer:
     def _seal(self, value: Any, *, field: str, free: bool) -> Any:
         if isinstance(value, Mapping):
             return {
-                (key if is_own(key, field) and not free else self._name(key)): self._seal(
+                (key if is_own(key, field) and not free else self.name(key)): self._seal(
                     item, field=key if is_own(key, field) else "?", free=free or is_free(field, key)
                 )
                 for key, item in value.items()
@@ -61,5 +61,6 @@ class Sealer:
             self._tokens[fingerprint] = self._count(text)
         return {"length": len(text), "tokens": self._tokens[fingerprint], "fingerprint": fingerprint}
 
-    def _name(self, key: str) -> str:
+    def name(self, key: str) -> str:
+        """What stands for a key of the client's, here as in paths."""
         return f"<{self.fingerprint(key)}>"

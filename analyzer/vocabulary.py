@@ -5,6 +5,8 @@ It is a list: whatever is not on it is the client's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from analyzer.body_paths import parse_path
 from analyzer.sourced_json import member_path
 
@@ -52,13 +54,19 @@ FREE_BELOW = frozenset(("arguments", "input", "default", "const", "enum", "examp
 
 
 class Keys:
-    """Gives each key of the client's a number, so that different ones stay different."""
+    """Gives each key of the client's a name that stands for it, so that different ones stay different.
 
-    def __init__(self) -> None:
+    They are numbered where `name` gives none.
+    """
+
+    def __init__(self, name: Callable[[str], str] | None = None) -> None:
+        self._name = name
         self._numbers: dict[str, int] = {}
 
     def shown(self, key: str) -> str:
         """The placeholder of a key."""
+        if self._name is not None:
+            return self._name(key)
         return f"<key{self._numbers.setdefault(key, len(self._numbers) + 1)}>"
 
     def path(self, path: str | None) -> str | None:

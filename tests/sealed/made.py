@@ -9,6 +9,8 @@ from analyzer.report import Report
 from analyzer.seal import seal_capture
 from store.db import Capture
 
+KEY = bytes(range(32))
+
 
 def sealed_copy(source: Path, target: Path, options: Options) -> Path:
     """A sealed copy of an open capture."""
@@ -16,7 +18,7 @@ def sealed_copy(source: Path, target: Path, options: Options) -> Path:
         Capture.open(str(source)) as opened,
         Capture.create_or_open(str(target), redaction="sealed") as copy,
     ):
-        seal_capture(opened, copy, options)
+        seal_capture(opened, copy, options, KEY)
     return target
 
 
