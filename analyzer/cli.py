@@ -62,7 +62,7 @@ def main() -> None:
     help="Port 0 takes a free one.",
 )
 @explained
-def proxy(upstream: str, listen: str, capture: str, redact: str, serve_command: str | None) -> None:
+def proxy(upstream: str, listen: str, **recorded: Any) -> None:
     """Stand in front of a server and record what agents send it.
 
     Every response streams through as it comes. Recorded are POSTs to /v1/chat/completions,
@@ -70,36 +70,27 @@ def proxy(upstream: str, listen: str, capture: str, redact: str, serve_command: 
     ends it: what is in flight may finish, the queue is written, and the counts are printed. The exit
     status is 1 if a record was lost.
     """
+    recording = _recording(**recorded)
     from analyzer import capturing
 
-    recording = capturing.Recording(target=capture, redaction=redact, serve_command=serve_command)
     sys.exit(capturing.run_proxy(_upstream(upstream), _address(listen), recording))
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @proxy_options
-@click.option("--tokenizer", metavar="DIR|NAME", help="As for `locality report`.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @explained
-def run(
-    upstream: str,
-    capture: str,
-    redact: str,
-    *,
-    tokenizer: str | None,
-    serve_command: str | None,
-    command: tuple[str, ...],
-) -> None:
+def run(upstream: str, command: tuple[str, ...], redact: str, **recorded: Any) -> None:
     """Run COMMAND with its traffic recorded, then print the report's summary.
 
     The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
     ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's.
     """
+    recording = _recording(redact=redact, **recorded)
     from analyzer import capturing
     from analyzer.pipeline import Options
 
-    recording = capturing.Recording(target=capture, redaction=redact, serve_command=serve_command)
-    options = Options(tokenizer=tokenizer)
+    options = Options(tokenizer=None if redact == "sealed" else recording.tokenizer)
     sys.exit(capturing.run_command(_upstream(upstream), recording, command, options))
 
 
@@ -239,6 +230,14 @@ def _load_early(tokenizer: str | None) -> None:
         from analyzer.tokens import start_loading
 
         start_loading(Path(tokenizer))
+
+
+def _recording(*, capture: str, redact: str, key_file: Path | None, **kept: Any) -> Any:
+    if key_file is not None and redact != "sealed":
+        raise click.UsageError("--key-file is for --redact sealed")
+    from analyzer.capturing import Recording
+
+    return Recording(target=capture, redaction=redact, key_file=key_file, **kept)
 
 
 def _upstream(url: str) -> Any:

@@ -7,16 +7,17 @@ prompt is compared with earlier ones. All of it is done in the proxy's writer th
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from analyzer.find_tokenizer import find_tokenizer
 from analyzer.pipeline import Options, make_reader
 from analyzer.seal import SEALED_KINDS, ExchangeSealer, basis_part, names_of
 from analyzer.sealed_facts import bare_facts
 from analyzer.servers import ServerProfile, read_profile, read_settings
 from analyzer.settings import ServerSettings
-from analyzer.tokens import TokenizerError
+from analyzer.tokens import start_loading
 from store.db import Capture
 from store.engine import CaptureError
 from store.records import Exchange, RequestSeen, ResponseSeen, ServerFact
@@ -33,9 +34,10 @@ class _Waiting:
 
 
 class SealedSink:
-    """Where the proxy's records go (`proxy.recorder.Sink`); close it, which seals what was still open.
+    """Where the proxy's records go (`proxy.recorder.Sink`); at the end `seal_rest`, `write`, `forget`.
 
-    `key` is that of the fingerprints.
+    `key` is that of the fingerprints. Raises TokenizerError where the tokenizer cannot be used, CaptureError
+    where the capture holds something.
     """
 
     def __init__(self, target: Capture, options: Options, key: bytes) -> None:
@@ -44,6 +46,8 @@ class SealedSink:
                 "a sealed capture cannot be added to: the text to compare new prompts with is gone; choose"
                 " another path"
             )
+        assert options.tokenizer is not None
+        start_loading(find_tokenizer(options.tokenizer, ServerProfile())).result()
         self._target = target
         self._options = options
         self._key = key
@@ -56,12 +60,13 @@ class SealedSink:
         self._sealer: ExchangeSealer | None = None
         self._known: tuple[ServerProfile, ServerSettings] | None = None
         self._unwritten: list[Part] = []
+        self._instead_of: Sequence[str] = ()
 
     def save_request(self, seen: RequestSeen) -> None:
         """Write the row of an exchange, and keep the request in memory."""
         # First: where it is busy, the same record comes again, and nothing has happened yet.
         exchange_id = self._target.save_request(seen)
-        self._shadow_ids[exchange_id] = _quietly(lambda: self._shadow.save_request(seen))
+        self._shadow_ids[exchange_id] = self._shadow.save_request(seen)
         self._open.add(seen.key)
         waiting = _Waiting(seen.started_at_ns, exchange_id, seen.key)
         insort(self._waiting, waiting)
@@ -72,53 +77,49 @@ class SealedSink:
         """Finish the row of an exchange, and seal what is finished up to the first that is not."""
         self._target.save_response(seen)
         self._open.discard(seen.key)
-        _quietly(lambda: self._shadow.save_response(seen))
+        self._shadow.save_response(seen)
         while self._waiting and self._waiting[0].key not in self._open:
             self._seal_next()
         with suppress(TimeoutError):  # these parts are written with the next ones, or at the end
-            self._write()
+            self.write()
 
     def save_facts(self, facts: Sequence[ServerFact]) -> None:
         """Keep what the server said of itself."""
         self._target.save_facts(bare_facts(facts))
-        _quietly(lambda: self._shadow.save_facts(facts))
+        self._shadow.save_facts(facts)
 
-    def close(self) -> None:
-        """Seal what is left and forget all text. Raises CaptureError, TimeoutError where it is not kept."""
-        try:
-            again = not self._in_order or (self._known is not None and self._known != self._read_facts())
-            if again:
-                # In the order of their start, and with what the server said only later.
-                self._sealer = None
-                self._unwritten = []
-                self._waiting = [
-                    _Waiting(self._shadow.exchange(shadow_id).started_at_ns, exchange_id, "")
-                    for exchange_id, shadow_id in self._shadow_ids.items()
-                ]
-                self._waiting.sort()
-            failed = sum(not self._sealed_next() for _ in range(len(self._waiting)))
-            self._target.save_sealed(self._unwritten, instead_of=SEALED_KINDS if again else ())
-            if failed:
-                raise CaptureError(f"{failed} exchanges could not be sealed: only their times are kept")
-        finally:
-            self._shadow.close()
+    def seal_rest(self) -> int:
+        """Seal what never ended; all of it once more where that tells more. Returns how many failed."""
+        if not self._in_order or (self._known is not None and self._known != self._read_facts()):
+            # In the order of their start, and with what the server said only later.
+            self._sealer, self._unwritten, self._instead_of = None, [], SEALED_KINDS
+            self._waiting = sorted(
+                _Waiting(self._fetch(exchange_id).started_at_ns, exchange_id, "")
+                for exchange_id in self._shadow_ids
+            )
+        return sum(not self._sealed_next() for _ in range(len(self._waiting)))
+
+    def write(self) -> None:
+        """Write what was sealed and could not be written yet. Raises TimeoutError where it still cannot."""
+        if self._unwritten:
+            self._target.save_sealed(self._unwritten, instead_of=self._instead_of)
+            self._unwritten, self._instead_of = [], ()
+
+    def forget(self) -> None:
+        """Let go of all text."""
+        self._shadow.close()
 
     def _seal_next(self) -> None:
         self._last = self._waiting.pop(0)
         exchange_id = self._last.exchange_id
-        self._unwritten += _quietly(lambda: self._made().seal(self._fetch(exchange_id)))
+        self._unwritten += self._made().seal(self._fetch(exchange_id))
 
     def _sealed_next(self) -> bool:
         try:
             self._seal_next()
-        except RuntimeError:
+        except Exception:  # its words may quote, and the others are to be sealed all the same
             return False
         return True
-
-    def _write(self) -> None:
-        if self._unwritten:
-            self._target.save_sealed(self._unwritten)
-            self._unwritten = []
 
     def _made(self) -> ExchangeSealer:
         """The sealer, made once the server has said what it is: before the first exchange, if ever."""
@@ -135,14 +136,3 @@ class SealedSink:
 
     def _fetch(self, exchange_id: int) -> Exchange:
         return replace(self._shadow.exchange(self._shadow_ids[exchange_id]), id=exchange_id)
-
-
-def _quietly[T](work: Callable[[], T]) -> T:
-    """Do what sees text: an error's own words may quote it, and whoever counts the loss prints them."""
-    try:
-        return work()
-    except TokenizerError:
-        raise
-    except Exception as error:
-        what = f"{type(error).__name__} while it was sealed; its words are withheld"
-        raise RuntimeError(what) from None
