@@ -13,7 +13,14 @@ from typing import Any
 
 import click
 
-from analyzer.cli_options import analysis_options, check_options, no_text_option, proxy_options, text_or_json
+from analyzer.cli_options import (
+    analysis_options,
+    check_options,
+    key_file_option,
+    no_text_option,
+    proxy_options,
+    text_or_json,
+)
 
 INTERRUPTED = 130
 
@@ -210,6 +217,33 @@ def verify(capture: str, **chosen: Any) -> None:
     from analyzer.pipeline import Options
 
     sys.exit(verifying.run_verify(capture, Options(**chosen)))
+
+
+@main.command()
+@click.argument("capture")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="A new file: .sqlite, a capture like any other; .json, one object.",
+)
+@analysis_options
+@key_file_option
+@explained
+def share(capture: str, output: Path, *, key_file: Path | None, **chosen: Any) -> None:
+    """Make a copy of CAPTURE that holds no prompt text, proved to give the same numbers.
+
+    The copy is analysed, and every number compared; searched for any text of the original; attacked with
+    the original's own words; and what leaves this machine is told. If a step does not hold, the file is
+    removed. Exit status: 0 done, 1 it failed, 2 wrong usage, 3 a step did not hold.
+    """
+    _load_early(chosen["tokenizer"])
+    from analyzer import sharing
+    from analyzer.pipeline import Options
+
+    sys.exit(sharing.run_share(capture, output, Options(**chosen), key_file=key_file))
 
 
 @main.command("list")

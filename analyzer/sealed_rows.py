@@ -21,12 +21,19 @@ from analyzer.prompts import Prompt, ReadExchange
 from analyzer.reading import Request
 from analyzer.token_tree import TokenTree, as_ranges, from_ranges
 from analyzer.turns import Placed, Relation
-from analyzer.vocabulary import Keys
+from analyzer.vocabulary import Keys, words
 from store.records import Exchange
 
 type Json = dict[str, Any]
 
 type Parents = Mapping[tuple[int, int], Prompt]
+
+ROW_FIELDS = words("""
+    index source tokens token_source verdict problem traits generated place relation request outcome usage
+    prompt_count redacted first_token_ns body finish parent parent_tokens common_tokens append divergence
+    findings
+    """)
+"""The names of a row's own members."""
 
 EVIDENCE = "withheld: the capture is sealed, and this needs its text"
 

@@ -34,7 +34,7 @@ _ANSWER = words("""
     code param annotations audio token_ids prompt_token_ids incomplete_details reason
     """)
 
-_OWN = PROMPT_FIELDS | COUNTS | _SETTINGS | _ANSWER
+OWN = PROMPT_FIELDS | COUNTS | _SETTINGS | _ANSWER
 
 _TYPES = words("""
     text function object string integer number boolean array null image_url input_text output_text input_image
@@ -64,7 +64,7 @@ PLAIN_VALUES: Mapping[str, frozenset[str]] = {
 
 def is_own(key: str, field: str) -> bool:
     """Whether a key is the endpoint's, given the field that holds the object it is in."""
-    return key in _OWN and field not in NAMED_BY_THE_CLIENT
+    return key in OWN and field not in NAMED_BY_THE_CLIENT
 
 
 def is_free(field: str, key: str) -> bool:

@@ -73,17 +73,18 @@ class Capture(Reading):
         except BaseException:
             database.dispose()
             raise
-        door = sealed.SealedDoor(vault) if redaction == sealed.POLICY else Door(vault)
-        return cls(database, redaction=redaction, door=door, file=file)
+        return cls(database, redaction=redaction, door=_door(redaction, vault), file=file)
 
     @classmethod
-    def in_memory(cls) -> Self:
-        """Return a new capture, of policy `secrets`, that never touches the disk."""
+    def in_memory(cls, redaction: str = "secrets") -> Self:
+        """Return a new capture that never touches the disk."""
         database = engine.open_in_memory()
         with database.begin() as connection:
             migrations.migrate(connection)
-            settings = _settings(connection, "secrets")
-        return cls(database, redaction="secrets", door=Door(Vault(bytes.fromhex(settings["salt"]))))
+            settings = _settings(connection, redaction)
+        return cls(
+            database, redaction=redaction, door=_door(redaction, Vault(bytes.fromhex(settings["salt"])))
+        )
 
     @classmethod
     def open(cls, target: str) -> Self:
@@ -237,6 +238,10 @@ class Capture(Reading):
                 self._writer.load(connection, self._reader, stream, latest[::-1])
             ids[part] = self._writer.put(connection, stream, content)
         return rows.body_values(side, headers=ids["headers"], content=ids["content"], body=message.body)
+
+
+def _door(redaction: str, vault: Vault) -> Door:
+    return sealed.SealedDoor(vault) if redaction == sealed.POLICY else Door(vault)
 
 
 def _settings(connection: Connection, redaction: str) -> dict[str, str]:

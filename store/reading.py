@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Engine, Row, Select, select, tuple_
+from sqlalchemy import text as text_
 
 from store import audit, blobs, rows, sealed, tables
 from store.audit import Counts, Damage
@@ -29,6 +30,31 @@ class Reading:
     def redaction(self) -> str:
         """Return the policy the capture was created with."""
         return self._redaction
+
+    def settings(self) -> dict[str, str]:
+        """Return what holds for the whole capture: its policy, the salt of its placeholders."""
+        with self._engine.connect() as connection:
+            return {row.name: row.value for row in connection.execute(select(tables.capture))}
+
+    def schema(self) -> list[str]:
+        """Return the statements that made the tables of a SQLite database."""
+        with self._engine.connect() as connection:
+            return [text for text in connection.scalars(text_("SELECT sql FROM sqlite_master")) if text]
+
+    def bytes_in_memory(self) -> bytes:
+        """Return a database in memory as the bytes of the file that it would be."""
+        raw = self._engine.raw_connection()
+        try:
+            found: bytes = raw.driver_connection.serialize()  # type: ignore[union-attr]
+            return found
+        finally:
+            raw.close()
+
+    def stored(self) -> Iterator[bytes]:
+        """Yield every byte string that it stores, as it was before it was compressed."""
+        with self._engine.connect() as connection:
+            for blob_id in connection.scalars(select(tables.blob.c.id).order_by(tables.blob.c.id)).all():
+                yield self._reader.get(connection, blob_id)
 
     def sealed(self, kind: str) -> Iterator[sealed.Part]:
         """Yield the parts of a kind in the order they were written; ValueError where one is damaged."""
