@@ -95,6 +95,7 @@ def _made(original: Capture, output: Path, options: Options, key: bytes) -> Capt
     if output.suffix == _SQLITE:
         with Capture.create_or_open(str(output), redaction=POLICY) as copy:
             seal_capture(original, copy, options, key)
+            copy.into_one_file()
         return Capture.open(str(output))
     copy = Capture.in_memory(POLICY)
     seal_capture(original, copy, options, key)
@@ -132,7 +133,7 @@ def _leaving(sealed: Capture, output: Path) -> Iterator[str]:
 
 
 _KINDS = {
-    "prompt": "a prompt's place, counts, causes and paths, and numbers for its tokens that tell where it parts",
+    "prompt": "a prompt's place, counts, causes, paths, numbers for its tokens that show where it parts",
     "request": "a request's structure: lengths, token counts and keyed fingerprints of its strings",
     "response": "an answer's structure or, of a stream, its counts",
     "segments": "a map from fields to token ranges",

@@ -102,6 +102,10 @@ class Capture(Reading):
             raise
         return cls(database, redaction=settings["redaction"], door=None)
 
+    def into_one_file(self) -> None:
+        """Make it a file that can be given away: nothing more is to be written, nor read meanwhile."""
+        engine.leave_log(self._engine)
+
     def close(self) -> None:
         """Close the database; a writer first moves its log into the file.
 

@@ -173,6 +173,15 @@ def checkpoint(database: Engine) -> None:
         raw.close()
 
 
+def leave_log(database: Engine) -> None:
+    """Make a SQLite database one file, which whoever reads it need not put a log beside."""
+    raw = database.raw_connection()
+    try:
+        raw.cursor().execute("PRAGMA journal_mode=DELETE").fetchall()
+    finally:
+        raw.close()
+
+
 def is_busy(error: OperationalError) -> bool:
     """Whether another process holds the database, so that the same may work later."""
     code = getattr(error.orig, "sqlite_errorcode", None)
