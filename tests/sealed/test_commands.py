@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,14 +16,18 @@ from tests.captures import Sent, usage, write_capture
 from tests.conftest import locality
 from tests.sealed.made import sealed_copy
 
-BODY = {"model": "tiny", "messages": [{"role": "user", "content": "the canary sings at 10 o'clock " * 9}]}
-CHANGED = {**BODY, "messages": [{"role": "user", "content": "the canary sings at 11 o'clock " * 9}]}
+SYSTEM = "The canary sings at {}:05:17.\n" + "It sings of a quay, a crane and a tide that is late. " * 9
+
+
+def body(hour: int) -> dict[str, Any]:
+    said = [("system", SYSTEM.format(hour)), ("user", "When does the canary sing?")]
+    return {"model": "tiny", "messages": [{"role": role, "content": text} for role, text in said]}
 
 
 @pytest.fixture(scope="module")
 def sealed(sample_tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("commands")
-    sent = [Sent(body=BODY, usage=usage(100, 0)), Sent(body=CHANGED, usage=usage(100, 0))]
+    sent = [Sent(body=body(hour), usage=usage(100, 0)) for hour in (10, 11)]
     source = write_capture(folder / "open.sqlite", sent)
     return sealed_copy(source, folder / "sealed.sqlite", Options(tokenizer=str(sample_tokenizer)))
 
@@ -90,7 +95,7 @@ def test_a_sealed_session_takes_one_per_cent_of_the_bytes_sent(
 ) -> None:
     sent = 0
     with Capture.create_or_open(str(tmp_path / "open.sqlite"), redaction="secrets") as capture:
-        for turn, (body, stream) in enumerate(big_session(100, 300_000)):
+        for turn, (body, stream) in enumerate(big_session()):
             save(capture, str(turn), turn * 10**9, body, stream)
             sent += len(body)
     copied = sealed_copy(
