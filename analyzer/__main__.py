@@ -2,4 +2,5 @@
 
 from analyzer.cli import main
 
-main(prog_name="locality")
+if __name__ == "__main__":  # a process that it starts imports this file once more
+    main(prog_name="locality")

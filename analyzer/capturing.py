@@ -9,25 +9,40 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 import click
 
+from analyzer.find_tokenizer import find_tokenizer
 from analyzer.pipeline import Options
 from analyzer.reporting import print_summary
+from analyzer.seal_key import seal_key
+from analyzer.sealing_process import SealingProcess
+from analyzer.servers import read_profile, read_settings
 from analyzer.settings import FACT_PATH, note_on_ignored, parse_settings, worth_keeping
+from analyzer.tokens import TokenizerError
+from proxy.probe import probe
+from proxy.recorder import Sink
 from proxy.serve import Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
 from store.db import Capture, CaptureError
 from store.records import ServerFact
+from store.sealed import POLICY as SEALED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """Where to record and how: a capture, its redaction, and the server's start line where it was given."""
+    """Where to record and how: a capture, its redaction, and the server's start line where it was given.
+
+    A sealed capture needs the served model's tokenizer; `key_file` keeps the key of its fingerprints.
+    """
 
     target: str
     redaction: str
     serve_command: str | None = None
+    tokenizer: str | None = None
+    key_file: Path | None = None
 
 
 def run_proxy(upstream: Upstream, listen: tuple[str, int], recording: Recording) -> int:
@@ -53,21 +68,39 @@ def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, 
     """One run of the proxy; refuses to start where the capture cannot be written. True: all is kept."""
     facts = _told(recording.serve_command)
     target = recording.target
-    capture = Capture.create_or_open(target, redaction=recording.redaction)
+    sink = _sink(upstream, recording, facts)
     try:
-        capture.save_facts(facts)
-        counts = serve(upstream, capture, listen=listen, session=session)
+        sink.save_facts(facts)
+        counts = serve(upstream, sink, listen=listen, session=session)
     finally:
-        closed = _close(capture)
+        closed = _close(sink)
     print(f"{target}: {counts.recorded} exchanges recorded, {counts.lost} lost", file=sys.stderr)
     return closed and not counts.lost and not counts.lost_facts
 
 
-def _close(capture: Capture) -> bool:
+class _Closing(Sink, Protocol):
+    def close(self) -> None: ...
+
+
+def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) -> _Closing:
+    """Where records go. Raises CaptureError, and for a sealed capture TokenizerError: it needs one."""
+    if recording.redaction != SEALED:
+        return Capture.create_or_open(recording.target, redaction=recording.redaction)
+    facts = (*told, *probe(upstream.url))
+    settings = read_settings(facts, None)
+    try:
+        tokenizer = find_tokenizer(recording.tokenizer, read_profile(facts), settings)
+    except TokenizerError as error:
+        raise TokenizerError(f"--redact sealed counts tokens before anything is written: {error}") from error
+    options = Options(tokenizer=str(tokenizer))
+    return SealingProcess(recording.target, options, seal_key(recording.key_file))
+
+
+def _close(sink: _Closing) -> bool:
     """Close a capture; where that fails say why, since the counts are still to be printed."""
     try:
-        capture.close()
-    except CaptureError as error:
+        sink.close()
+    except (CaptureError, TimeoutError, RuntimeError) as error:
         print(f"locality: {error}", file=sys.stderr)
         return False
     return True

@@ -16,6 +16,7 @@ from analyzer.cli_errors import explained
 from analyzer.cli_options import (
     analysis_options,
     check_options,
+    key_file_option,
     load_early,
     no_text_option,
     proxy_options,
@@ -62,7 +63,7 @@ def main() -> None:
     help="Port 0 takes a free one.",
 )
 @explained
-def proxy(upstream: str, listen: str, capture: str, redact: str, serve_command: str | None) -> None:
+def proxy(upstream: str, listen: str, **recorded: Any) -> None:
     """Stand in front of a server and record what agents send it.
 
     Every response streams through as it comes. Recorded are POSTs to /v1/chat/completions,
@@ -70,36 +71,27 @@ def proxy(upstream: str, listen: str, capture: str, redact: str, serve_command: 
     ends it: what is in flight may finish, the queue is written, and the counts are printed. The exit
     status is 1 if a record was lost.
     """
+    recording = _recording(**recorded)
     from analyzer import capturing
 
-    recording = capturing.Recording(target=capture, redaction=redact, serve_command=serve_command)
     sys.exit(capturing.run_proxy(_upstream(upstream), _address(listen), recording))
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @proxy_options
-@click.option("--tokenizer", metavar="DIR|NAME", help="As for `locality report`.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @explained
-def run(
-    upstream: str,
-    capture: str,
-    redact: str,
-    *,
-    tokenizer: str | None,
-    serve_command: str | None,
-    command: tuple[str, ...],
-) -> None:
+def run(upstream: str, command: tuple[str, ...], redact: str, **recorded: Any) -> None:
     """Run COMMAND with its traffic recorded, then print the report's summary.
 
     The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
     ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's.
     """
+    recording = _recording(redact=redact, **recorded)
     from analyzer import capturing
     from analyzer.pipeline import Options
 
-    recording = capturing.Recording(target=capture, redaction=redact, serve_command=serve_command)
-    options = Options(tokenizer=tokenizer)
+    options = Options(tokenizer=None if redact == "sealed" else recording.tokenizer)
     sys.exit(capturing.run_command(_upstream(upstream), recording, command, options))
 
 
@@ -225,6 +217,33 @@ main.add_command(export)
 main.add_command(import_)
 
 
+@main.command()
+@click.argument("capture")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="A new file: .sqlite, a capture like any other; .json, one object.",
+)
+@analysis_options
+@key_file_option
+@explained
+def share(capture: str, output: Path, *, key_file: Path | None, **chosen: Any) -> None:
+    """Make a copy of CAPTURE that holds no prompt text, proved to give the same numbers.
+
+    The copy is analysed, and every number compared; searched for any text of the original; attacked with
+    the original's own words; and what leaves this machine is told. If a step does not hold, the file is
+    removed. Exit status: 0 done, 1 it failed, 2 wrong usage, 3 a step did not hold.
+    """
+    load_early(chosen["tokenizer"])
+    from analyzer import sharing
+    from analyzer.pipeline import Options
+
+    sys.exit(sharing.run_share(capture, output, Options(**chosen), key_file=key_file))
+
+
 @main.command("list")
 @click.argument(
     "what",
@@ -241,6 +260,14 @@ def list_plugins(what: str) -> None:
     width = max(len(name) for name, _ in rows) + 2
     for name, purpose in rows:
         click.echo(f"{name:<{width}}{purpose}")
+
+
+def _recording(*, capture: str, redact: str, key_file: Path | None, **kept: Any) -> Any:
+    if key_file is not None and redact != "sealed":
+        raise click.UsageError("--key-file is for --redact sealed")
+    from analyzer.capturing import Recording
+
+    return Recording(target=capture, redaction=redact, key_file=key_file, **kept)
 
 
 def _upstream(url: str) -> Any:

@@ -30,6 +30,15 @@ def _serve_command(what_becomes_of_it: str) -> Option:
     )
 
 
+key_file_option = click.option(
+    "--key-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep the key of a sealed capture's fingerprints there, or take the one in there: captures with the"
+    " same key can be compared. Without it the key is gone with the program.",
+)
+
+
 def proxy_options[F: Callable[..., Any]](command: F) -> F:
     """What is recorded and where: for `proxy` and `run`."""
     return _with(
@@ -46,11 +55,18 @@ def proxy_options[F: Callable[..., Any]](command: F) -> F:
         ),
         click.option(
             "--redact",
-            type=click.Choice(["secrets"]),
+            type=click.Choice(["secrets", "sealed"]),
             default="secrets",
             show_default=True,
-            help="What never reaches disk. secrets: credentials, wherever they stand (see SECURITY.md).",
+            help="What never reaches disk. secrets: credentials, wherever they stand (see SECURITY.md)."
+            " sealed: all text of prompts and answers; the tokens are counted before anything is written.",
         ),
+        click.option(
+            "--tokenizer",
+            metavar="DIR|NAME",
+            help="As for `locality report`; --redact sealed needs it while it records.",
+        ),
+        key_file_option,
         _serve_command("Kept with the capture."),
     )
 

@@ -14,6 +14,12 @@ RETRY_NS = 10 * 10**9
 """An equal request that begins so soon after the one before began or ended is another attempt at it."""
 
 
+TEMPLATE_FAILED = "the chat template failed"
+"""How the problem of a row begins whose template raised an error."""
+
+TEMPLATE_ERROR = "template.error"
+
+
 def notes_of(rows: Sequence[Placed]) -> list[tuple[Note, ...]]:
     """The notes of each row, in the order of the rows' starts."""
     last: dict[tuple[str, int, int], tuple[Placed, int]] = {}
@@ -47,9 +53,9 @@ def _notes(row: Placed, retried: Placed | None, attempt: int) -> Iterator[Note]:
             text="secrets in the body were replaced before it was written:"
             " these are not the tokens that the server was sent",
         )
-    if prompt.problem is not None and prompt.problem.startswith("the chat template failed"):
+    if prompt.problem is not None and prompt.problem.startswith(TEMPLATE_FAILED):
         told = "the arguments of tool calls were given to it parsed, as the server does"
-        yield Note(label="template.error", text=f"{prompt.problem}; {told}")
+        yield Note(label=TEMPLATE_ERROR, text=f"{prompt.problem}; {told}")
     elif prompt.rendering is not None and prompt.traits.inline_system:
         yield Note(
             label="template.system_inline",

@@ -20,6 +20,7 @@ from analyzer.prompts import PromptReader
 from analyzer.renderers import Job
 from analyzer.rendering import AUTO, prepare
 from analyzer.report import Report, Turn
+from analyzer.sealed_reading import is_sealed, read_placed, read_tokenizer
 from analyzer.secret_counts import SecretTally
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
@@ -27,6 +28,10 @@ from analyzer.settings import ServerSettings
 from analyzer.tokens import Tokenizer, TokenizerError, start_loading
 from analyzer.turns import Placed
 from store.db import Capture
+from store.records import Exchange
+
+type Fetch = Callable[[int], Exchange]
+"""An exchange by its id."""
 
 type Progress = Callable[[int, int], None]
 """Called with (exchanges done, exchanges in all)."""
@@ -63,23 +68,31 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     """Analyse a whole capture.
 
     Raises TokenizerError where the user named a tokenizer that cannot be used, ValueError for an unknown
-    renderer, what is no server's URL or no start line, RenderFailed where a renderer was named and fails.
-    Anything wrong with a single exchange is a sentence on its row.
+    renderer, what is no server's URL or no start line, RenderFailed where a renderer was named and fails,
+    CaptureError for a sealed capture that is damaged. Anything wrong with a single exchange is a sentence on
+    its row.
     """
     facts = capture.facts()
     profile, settings = read_profile(facts), read_settings(facts, options.serve_command)
     engine = engine_of(profile, options.engine)
-    reader, missing = make_reader(options, profile, settings)
+    sealed = is_sealed(capture)
+    reader, missing = (None, None) if sealed else make_reader(options, profile, settings)
+    tokenizer = None if reader is None else reader.tokenizer
     server = settle(
         profile,
         settings,
         block_size=options.block_size,
         pool_blocks=options.pool_blocks,
-        tokenizer=reader.tokenizer,
+        tokenizer=read_tokenizer(capture) if sealed else tokenizer,
         engine=engine,
     )
     tally = SecretTally()
-    placed = _place_all(capture, reader, server.block_size, progress, explain=options.explain, tally=tally)
+    if reader is None:
+        placed = read_placed(capture, server.block_size)
+    else:
+        placed = _place_all(
+            capture, reader, server.block_size, progress, explain=options.explain, tally=tally
+        )
     basis = Basis(
         server=server,
         engine=engine,
@@ -89,9 +102,22 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         pool_sweep=options.pool_sweep,
     )
     report = account(placed, basis, redaction=capture.redaction)
-    said = _problems(report.turns, missing, reader.server)
-    report = replace(report, problems=(*said, *report.problems), missing=missing, secrets=tally.counts())
-    return Analysis(report=report, placed=tuple(placed), tokenizer=reader.tokenizer)
+    said = _problems(report.turns, missing, None if reader is None else reader.server)
+    unusable = _unusable(options) if sealed else ()
+    problems = (*unusable, *said, *report.problems)
+    report = replace(report, problems=problems, missing=missing, secrets=None if sealed else tally.counts())
+    return Analysis(report=report, placed=tuple(placed), tokenizer=tokenizer)
+
+
+def _unusable(options: Options) -> Iterator[str]:
+    """What was asked for in vain: a sealed capture has nothing to render."""
+    asked = {
+        "--renderer": options.renderer != AUTO,
+        "--tokenizer": options.tokenizer is not None,
+        "--server": options.server is not None,
+    }
+    for name in (name for name, given in asked.items() if given):
+        yield f"{name} changes nothing: a sealed capture holds no text that could be rendered again"
 
 
 def _problems(turns: tuple[Turn, ...], missing: str | None, server: ServerApi | None) -> Iterator[str]:
@@ -137,11 +163,7 @@ def _place_all(
     tally: SecretTally,
 ) -> list[Placed]:
     """Every prompt in the order of its start, with its parent and where it leaves it."""
-
-    def read_again(key: PromptKey, body: Any | None) -> tuple[Job, Any]:
-        return reader.sourced_job(capture.exchange(key[0]), key[1], body)
-
-    placer = Placer(DivergenceFinder(read_again, block_size, explain=explain))
+    placer = make_placer(capture.exchange, reader, block_size, explain=explain)
     total = capture.counts().exchanges
     placed: list[Placed] = []
     for done, exchange in enumerate(capture.exchanges(), start=1):
@@ -149,3 +171,12 @@ def _place_all(
         placed.extend(placer.place(prompt) for prompt in reader.read(exchange))
         progress(done, total)
     return placed
+
+
+def make_placer(fetch: Fetch, reader: PromptReader, block_size: int, *, explain: bool) -> Placer:
+    """What gives prompts their places; `fetch` gives an exchange once more."""
+
+    def read_again(key: PromptKey, body: Any | None) -> tuple[Job, Any]:
+        return reader.sourced_job(fetch(key[0]), key[1], body)
+
+    return Placer(DivergenceFinder(read_again, block_size, explain=explain))

@@ -247,4 +247,4 @@ class Report:
     problems: tuple[str, ...]
     pool_sweep: PoolSweep | None = None
     missing: str | None = None
-    secrets: tuple[SecretCount, ...] = ()
+    secrets: tuple[SecretCount, ...] | None = ()

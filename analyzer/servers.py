@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from analyzer.kv_groups import read_layout
 from analyzer.kv_layout import KVLayout
 from analyzer.report import Server
 from analyzer.settings import FACT_PATH, UNTOLD, ServerSettings, parse_settings
-from analyzer.tokens import Tokenizer
 from analyzer.told import json_object, size_of
 from store.engine import CaptureError
 from store.records import ServerFact
@@ -64,6 +63,22 @@ class EngineKind(Protocol):
     usual_block_size: int
     usual_slots: int | None
     left_out: tuple[str, ...]
+
+
+class TokenizerFacts(Protocol):
+    """What is told of a tokenizer, and of the model beside it; a sealed capture tells it without one."""
+
+    @property
+    def directory(self) -> PurePath:
+        """Where it was loaded from."""
+
+    @property
+    def backend(self) -> str:
+        """What encodes."""
+
+    @property
+    def model_config(self) -> Mapping[str, Any]:
+        """The model's config.json; empty where there is none beside it."""
 
 
 def read_profile(facts: Iterable[ServerFact]) -> ServerProfile:
@@ -141,7 +156,7 @@ def settle(
     *,
     block_size: int | None,
     pool_blocks: int | None,
-    tokenizer: Tokenizer | None,
+    tokenizer: TokenizerFacts | None,
     engine: EngineKind,
 ) -> Server:
     """What the analysis goes by: the user's word, the server's, its start line's, an assumption it names."""
@@ -158,7 +173,7 @@ def settle(
     layout: KVLayout | None = None
     taken: tuple[str, ...] = ()
     if engine.groups_layers:
-        config = _model_config(profile, tokenizer)
+        config = model_config(profile, tokenizer)
         told = size or engine.usual_block_size
         layout, taken = read_layout(config, profile.cache_labels, settings, told)
     if not engine.exact:
@@ -180,7 +195,7 @@ def settle(
     )
 
 
-def _model_config(profile: ServerProfile, tokenizer: Tokenizer | None) -> Mapping[str, Any] | None:
+def model_config(profile: ServerProfile, tokenizer: TokenizerFacts | None) -> Mapping[str, Any] | None:
     """The model's config.json: beside what the server loaded, else beside the tokenizer."""
     if profile.root is not None:
         with suppress(OSError, ValueError):  # a path may be any text, too

@@ -87,7 +87,7 @@ def parse_settings(command: str) -> ServerSettings:
 
     Raises ValueError where it is none, or where a flag that matters has no readable value.
     """
-    line = _line(command)
+    line = start_line(command)
     said: dict[str, Any] = {"trust_request_chat_template": False}
     ignored: list[str] = []
     for flag in line.flags:
@@ -124,7 +124,7 @@ def worth_keeping(command: str) -> str:
 
     A chat template's file that can be read is replaced by its text. Raises as `parse_settings` does.
     """
-    line = _line(command)
+    line = start_line(command)
     known = (flag for flag in line.flags if flag.name in (*_SWITCHES, *_SPECULATIVE, *_READERS))
     return write_flags(replace(line, flags=tuple(map(_with_text, known))))
 
@@ -149,7 +149,8 @@ def load_template(given: str) -> str:
         ) from error
 
 
-def _line(command: str) -> CommandLine:
+def start_line(command: str) -> CommandLine:
+    """The flags of a start line. Raises ValueError where it is none."""
     return read_flags(command, switches=frozenset(_SWITCHES))
 
 
@@ -261,6 +262,7 @@ _SWITCHES = (
     "disable_hybrid_kv_cache_manager",
     "enable_chunked_prefill",
     "async_scheduling",
+)
 )
 _SPECULATIVE = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
 _READERS: dict[str, Callable[[Flag], Any]] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from analyzer.reporting import DONE, check_usage, put, read_analysis
 from analyzer.reports.json_report import rate_object, server_object, turn_object
 from analyzer.turn_detail import Token, TurnDetail, turn_detail
 from analyzer.turn_text import turn_text
+from store.sealed import POLICY as SEALED
 
 SCHEMA = "locality-show/1"
 _NAME = re.compile(r"(\d{1,18})(?:#(\d{1,18}))?")
@@ -38,6 +40,11 @@ def run_show(target: str, name: str, options: Options, *, form: str, no_text: bo
         detail = turn_detail(analysis, int(named[1]), int(named[2] or 0))
     except LookupError as error:
         raise click.ClickException(str(error)) from error
+    if detail.report.redaction == SEALED:
+        print(
+            "locality: the capture is sealed: tokens and texts of both prompts are not known", file=sys.stderr
+        )
+        detail = replace(detail, rows=())  # what stands for its tokens is no id
     if no_text:
         detail = _without_text(detail)
     if form == "json":

@@ -19,12 +19,9 @@ from proxy.http1 import without_hints
 from proxy.recorder import Recorder
 from proxy.tee import Tee
 from proxy.watch import Watch
-from store.records import Ended, RequestSeen, ResponseSeen
+from store.records import ENDPOINTS, Ended, RequestSeen, ResponseSeen
 from store.records import Headers as HeaderPairs
 
-RECORDED_PATHS = frozenset(
-    {"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"},
-)
 WEBSOCKET_HINT = (
     b"This proxy records HTTP only. Turn WebSockets off in the client"
     b" (Codex: supports_websockets = false in its model provider) and it will use HTTP.\n"
@@ -72,7 +69,7 @@ class LocalityAddon:
             flow.response = Response.make(426, WEBSOCKET_HINT, {"content-type": "text/plain"})
             return
         path, _, _ = flow.request.path.partition("?")
-        if flow.request.method == "POST" and path.rstrip("/") in RECORDED_PATHS:
+        if flow.request.method == "POST" and path.rstrip("/") in ENDPOINTS:
             # Held whole, not streamed: a refused upstream would otherwise leave no body to show.
             self._begin(flow)
         else:

@@ -77,7 +77,7 @@ def _missing(connection: Connection) -> list[int]:
     users = [tables.exchange.c[f"{side}_{part}"] for side in _SIDES for part in _PARTS]
     there = select(tables.blob.c.id)
     found: set[int] = set()
-    for column in (*users, tables.fact.c.body):
+    for column in (*users, tables.fact.c.body, tables.sealed.c.content):
         found.update(connection.scalars(select(column).where(column.is_not(None), column.not_in(there))))
     return sorted(found)
 

@@ -10,25 +10,24 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Row, Select, select, tuple_
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import OperationalError
 
-from store import audit, blobs, engine, migrations, rows, tables, timings
+from store import blobs, engine, migrations, rows, sealed, tables, timings
 from store.audit import Counts, Damage
 from store.door import CleanMessage, Door
 from store.engine import CaptureError
+from store.reading import Reading
 from store.records import Exchange, RequestSeen, ResponseSeen, ServerFact
 from store.vault import SALT_BYTES, Fingerprint, Vault
 
-POLICIES = ("secrets",)
+POLICIES = ("secrets", sealed.POLICY)
 """The redaction policies a capture can be created with."""
-
-_PAGE = 64
 
 __all__ = ["POLICIES", "Capture", "CaptureError", "Counts", "Damage"]
 
 
-class Capture:
+class Capture(Reading):
     """A capture file, for writing (`create_or_open`) or reading (`open`); close it, or use `with`.
 
     Its `save_` methods raise TimeoutError while another process holds it locked (the same call may work
@@ -43,13 +42,11 @@ class Capture:
         door: Door | None,
         file: engine.OpenedFile | None = None,
     ) -> None:
-        self._engine = database
+        super().__init__(database, redaction=redaction)
         self._file = file
-        self._redaction = redaction
         self._door = door
         self._ids: dict[str, int] = {}
         self._writer = blobs.BlobWriter()
-        self._reader = blobs.BlobReader()
 
     @classmethod
     def create_or_open(cls, target: str, *, redaction: str) -> Self:
@@ -76,7 +73,18 @@ class Capture:
         except BaseException:
             database.dispose()
             raise
-        return cls(database, redaction=redaction, door=Door(vault), file=file)
+        return cls(database, redaction=redaction, door=_door(redaction, vault), file=file)
+
+    @classmethod
+    def in_memory(cls, redaction: str = "secrets") -> Self:
+        """Return a new capture that never touches the disk."""
+        database = engine.open_in_memory()
+        with database.begin() as connection:
+            migrations.migrate(connection)
+            settings = _settings(connection, redaction)
+        return cls(
+            database, redaction=redaction, door=_door(redaction, Vault(bytes.fromhex(settings["salt"])))
+        )
 
     @classmethod
     def open(cls, target: str) -> Self:
@@ -94,10 +102,9 @@ class Capture:
             raise
         return cls(database, redaction=settings["redaction"], door=None)
 
-    @property
-    def redaction(self) -> str:
-        """Return the policy the capture was created with."""
-        return self._redaction
+    def into_one_file(self) -> None:
+        """Make it a file that can be given away: nothing more is to be written, nor read meanwhile."""
+        engine.leave_log(self._engine)
 
     def close(self) -> None:
         """Close the database; a writer first moves its log into the file.
@@ -144,8 +151,7 @@ class Capture:
             raise KeyError(f"no open exchange has the key {seen.key!r}: save its request first")
         exchange_id = self._ids[seen.key]
         door = self._checked_door()
-        message = door.response(seen)
-        error = None if seen.error is None else door.text(seen.error)
+        message, end = door.response(seen), door.ended(seen)
         mine = tables.exchange.c.id == exchange_id
         with self._transaction() as connection:
             path = connection.execute(select(tables.exchange.c.path).where(mine)).scalar_one()
@@ -155,11 +161,11 @@ class Capture:
                 .where(mine)
                 .values(
                     status=seen.status,
-                    chunks=timings.pack(seen.chunks),
+                    chunks=timings.pack(end.chunks),
                     ttft_ns=seen.ttft_ns,
                     duration_ns=seen.duration_ns,
                     ended=seen.ended,
-                    error=error,
+                    error=end.error,
                     **values,
                 )
             )
@@ -177,58 +183,21 @@ class Capture:
                     tables.fact.insert().values(at_ns=fact.at_ns, path=path, status=fact.status, body=blob_id)
                 )
 
-    def exchanges(self) -> Iterator[Exchange]:
-        """Yield every exchange in the order of their start; ValueError where a body is damaged."""
-        key = tuple_(tables.exchange.c.started_at_ns, tables.exchange.c.id)
-        query = (
-            select(tables.exchange)
-            .order_by(tables.exchange.c.started_at_ns, tables.exchange.c.id)
-            .limit(_PAGE)
-        )
-        page = self._rows(query)
-        while page:
-            for row in page:
-                with self._engine.connect() as connection:
-                    exchange = rows.read_exchange(connection, self._reader, row)
-                yield exchange
-            # By key, not in one long query: that would keep the writer's log from being taken up.
-            page = self._rows(query.where(key > (page[-1].started_at_ns, page[-1].id)))
+    def save_sealed(self, parts: Sequence[sealed.Part], *, instead_of: Sequence[str] = ()) -> None:
+        """Write what stands for bodies, after taking out all parts of the kinds in `instead_of`."""
+        with self._transaction() as connection:
+            sealed.drop(connection, instead_of)
+            sealed.put(connection, self._writer, parts)
 
-    def exchange(self, exchange_id: int) -> Exchange:
-        """Return one exchange; raise KeyError where there is none of this id."""
-        found = self._rows(select(tables.exchange).where(tables.exchange.c.id == exchange_id))
-        if not found:
-            raise KeyError(f"the capture has no exchange {exchange_id}")
-        with self._engine.connect() as connection:
-            return rows.read_exchange(connection, self._reader, found[0])
-
-    def facts(self) -> list[ServerFact]:
-        """Return every fact in the order they were written."""
-        with self._engine.connect() as connection:
-            return [
-                ServerFact(
-                    at_ns=row.at_ns,
-                    path=row.path,
-                    status=row.status,
-                    body=self._reader.get(connection, row.body),
-                )
-                for row in connection.execute(select(tables.fact).order_by(tables.fact.c.id)).all()
-            ]
-
-    def counts(self) -> Counts:
-        """Return how much the capture holds."""
-        with self._engine.connect() as connection:
-            return audit.counts(connection)
-
-    def verify(self) -> Iterator[Damage]:
-        """Read every stored byte string back and hash it; yield those that disagree."""
-        with self._engine.connect() as connection:
-            damages = audit.damages(connection)
-        yield from damages
-
-    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
-        with self._engine.connect() as connection:
-            return connection.execute(query).all()
+    def copy_sealed(self, exchange: Exchange) -> None:
+        """Write an exchange of another capture under its own id, without all that was said in it."""
+        head = sealed.bare_head(exchange.method, exchange.path)
+        with self._transaction() as connection:
+            sides: dict[str, Any] = {}
+            for side, body in (("request", exchange.request), ("response", exchange.response)):
+                bare = sealed.bare_message(body.wire_length)
+                sides |= self._store(connection, side, head.path, bare)
+            connection.execute(tables.exchange.insert().values(**rows.bare_values(exchange, head), **sides))
 
     def _check_file(self) -> None:
         if self._file is not None:
@@ -273,6 +242,10 @@ class Capture:
                 self._writer.load(connection, self._reader, stream, latest[::-1])
             ids[part] = self._writer.put(connection, stream, content)
         return rows.body_values(side, headers=ids["headers"], content=ids["content"], body=message.body)
+
+
+def _door(redaction: str, vault: Vault) -> Door:
+    return sealed.SealedDoor(vault) if redaction == sealed.POLICY else Door(vault)
 
 
 def _settings(connection: Connection, redaction: str) -> dict[str, str]:

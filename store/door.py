@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from store import encodings, heads
-from store.records import Body, Headers, RequestSeen, ResponseSeen, ServerFact
+from store.records import Body, Chunk, Headers, RequestSeen, ResponseSeen, ServerFact
 from store.redact import Redactor
 from store.vault import Vault
 
@@ -33,6 +33,14 @@ class CleanMessage:
     body: Body
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedWith:
+    """What else is kept of an exchange's end: the moments of its chunks, and a message."""
+
+    chunks: tuple[Chunk, ...]
+    error: str | None
+
+
 class Door:
     """Redacts by the policy `secrets`, learning credentials from headers and queries as they pass."""
 
@@ -50,6 +58,10 @@ class Door:
     def response(self, seen: ResponseSeen) -> CleanMessage:
         """Return a response without its secrets."""
         return self._message(heads.headers(self._redactor, seen.headers), seen.headers, seen.body)
+
+    def ended(self, seen: ResponseSeen) -> EndedWith:
+        """Return the end of an exchange without its secrets."""
+        return EndedWith(chunks=seen.chunks, error=None if seen.error is None else self.text(seen.error))
 
     def fact(self, fact: ServerFact) -> bytes:
         """Return a fact's body without its secrets."""

@@ -89,6 +89,14 @@ def open_for_writing(target: str) -> Engine:
     return _engine(lambda: connection, begin="BEGIN IMMEDIATE")
 
 
+def open_in_memory() -> Engine:
+    """Return an engine on a new database that is gone with the process, and never touches the disk."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    # What SQLite sorts or undoes must not go into a temporary file either.
+    connection.execute("PRAGMA temp_store=MEMORY")
+    return _engine(lambda: connection, begin="BEGIN IMMEDIATE")
+
+
 def _prepare_for_writing(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
@@ -165,6 +173,15 @@ def checkpoint(database: Engine) -> None:
         raw.close()
 
 
+def leave_log(database: Engine) -> None:
+    """Make a SQLite database one file, which whoever reads it need not put a log beside."""
+    raw = database.raw_connection()
+    try:
+        raw.cursor().execute("PRAGMA journal_mode=DELETE").fetchall()
+    finally:
+        raw.close()
+
+
 def is_busy(error: OperationalError) -> bool:
     """Whether another process holds the database, so that the same may work later."""
     code = getattr(error.orig, "sqlite_errorcode", None)
@@ -182,14 +199,9 @@ def check_version(connection: Connection, target: str, *, writing: bool) -> None
             f"{target} was made by a newer version (format {found}, this one knows {newest}); "
             "upgrade locality"
         )
-    if writing or found == newest:
+    if writing or found >= migrations.OLDEST_READABLE:
         return
-    if found == 0:
-        raise CaptureError(f"{target} is an empty database: no capture was started in it; check the path")
-    raise CaptureError(
-        f"{target} has an older format ({found}, this one reads {newest}); "
-        "start the proxy on a copy of it to upgrade"
-    )
+    raise CaptureError(f"{target} is an empty database: no capture was started in it; check the path")
 
 
 def sqlite_path(target: str) -> Path | None:

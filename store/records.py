@@ -10,6 +10,9 @@ from typing import Literal
 
 type Headers = tuple[tuple[str, str], ...]
 
+ENDPOINTS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"})
+"""The paths whose exchanges are recorded."""
+
 type Ended = Literal["open", "complete", "reset", "client_gone", "stopped"]
 """How the transport ended. `open`: no end was ever seen; `stopped`: the proxy was told to stop.
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row
 
 from store import timings
 from store.blobs import BlobReader
+from store.door import CleanHead
 from store.records import Body, Exchange, Headers
 
 
@@ -41,6 +42,21 @@ def _read_secrets(written: str | None) -> dict[tuple[str, str], int]:
         by_path = counts if isinstance(counts, dict) else {"": counts}
         found.update({(kind, path): count for path, count in by_path.items()})
     return found
+
+
+def bare_values(exchange: Exchange, head: CleanHead) -> dict[str, Any]:
+    """Return the columns of an exchange of which nothing that was said is kept, but for its two sides."""
+    return {
+        "id": exchange.id,
+        "started_at_ns": exchange.started_at_ns,
+        "method": head.method,
+        "path": head.path,
+        "query": head.query,
+        "status": exchange.status,
+        "ttft_ns": exchange.ttft_ns,
+        "duration_ns": exchange.duration_ns,
+        "ended": exchange.ended,
+    }
 
 
 def read_exchange(connection: Connection, blobs: BlobReader, row: Row[Any]) -> Exchange:

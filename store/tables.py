@@ -91,3 +91,15 @@ fact = Table(
     Column("status", Integer),
     Column("body", Integer, ForeignKey("blob.id"), nullable=False),
 )
+
+sealed = Table(
+    "sealed",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("exchange_id", Integer, ForeignKey("exchange.id")),
+    Column("kind", String(20), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("content", Integer, ForeignKey("blob.id"), nullable=False),
+    Index("sealed_of_exchange", "exchange_id", "kind", "number"),
+)
+"""What a sealed capture keeps instead of bodies; of the whole capture where `exchange_id` is None."""

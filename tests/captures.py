@@ -51,7 +51,7 @@ def write_capture(path: Path, exchanges: Iterable[Sent], *, block_size: int | No
 
 def _write(capture: Capture, number: int, sent: Sent) -> None:
     body = sent.body if isinstance(sent.body, bytes) else json.dumps(sent.body).encode()
-    answer, kind = _answer(sent)
+    answer, kind = answer_of(sent)
     first_ns = 5_000_000 if sent.ttft_ms is None else round(sent.ttft_ms * 1e6)
     capture.save_request(
         RequestSeen(
@@ -79,7 +79,8 @@ def _write(capture: Capture, number: int, sent: Sent) -> None:
     )
 
 
-def _answer(sent: Sent) -> tuple[bytes, str]:
+def answer_of(sent: Sent) -> tuple[bytes, str]:
+    """The bytes of the answer, and their content type."""
     if sent.answer is not None:
         raw = sent.answer if isinstance(sent.answer, bytes) else json.dumps(sent.answer).encode()
         return raw, "application/json"

@@ -34,7 +34,7 @@ def as_object(report: Report) -> dict[str, Any]:
         "capture": {
             "exchanges": report.exchanges,
             "redaction": report.redaction,
-            "secrets": [asdict(item) for item in report.secrets],
+            "secrets": None if report.secrets is None else [asdict(item) for item in report.secrets],
         },
         "server": server_object(report.server),
         "summary": summary_object(report.summary),

@@ -106,7 +106,7 @@ def _notes(report: Report) -> Iterator[str]:
         yield f"assumed: {assumption}"
     yield from report.problems
     yield from ledger_lines(report)
-    yield from secret_lines(report.secrets)
+    yield from secret_lines(report.secrets or ())
 
 
 REPORT = TextReport()

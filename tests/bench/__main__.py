@@ -13,6 +13,7 @@ from samples.tokenizer import make_tokenizer_folder
 from tests.bench.caching import caching
 from tests.bench.explaining import explaining
 from tests.bench.rounds import print_table
+from tests.bench.sealing import sealing
 from tests.bench.sessions import make_capture, rendering, report, report_memory, storage
 from tests.bench.streaming import streaming
 
@@ -33,6 +34,7 @@ def main() -> None:
         lines += rendering(folder / "one.sqlite", tokenizer, bodies)
         lines += explaining(folder, tokenizer)
         lines += streaming(folder)
+        lines += sealing(folder, tokenizer, folder / "one.sqlite", bodies)
         make_capture(folder / "ten.sqlite", sessions=10)
         lines += report_memory(folder / "ten.sqlite", tokenizer)
         lines += caching()

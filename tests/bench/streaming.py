@@ -58,7 +58,7 @@ def streaming(folder: Path) -> list[Line]:
         delays: dict[str, list[list[float]]] = {name: [] for name in ways}
         for _ in range(ROUNDS):
             for name, url in ways.items():
-                delays[name].append(_delays(upstream, url))
+                delays[name].append(delays_of(upstream, url))
     return [
         _line("first event, delay", "< 20 ms", {name: [one[0] for one in delays[name]] for name in ways}),
         _line(
@@ -73,7 +73,7 @@ def _line(name: str, target: str, delays: dict[str, list[float]]) -> Line:
     return Line(name, median["proxy"], target, beside)
 
 
-def _delays(upstream: MisbehavingUpstream, url: str) -> list[float]:
+def delays_of(upstream: MisbehavingUpstream, url: str) -> list[float]:
     """Seconds that each event of one response was on its way."""
     upstream.sent_at.clear()
     parts = urlsplit(url)

@@ -283,8 +283,9 @@ def test_a_new_step_is_applied_once_to_an_old_capture(
         capture.save_request(ask(b"old"))
     calls = []
     monkeypatch.setattr(migrations, "STEPS", [*migrations.STEPS, lambda connection: calls.append(connection)])
-    with pytest.raises(CaptureError, match="older format"):
-        Capture.open(str(path))
+    with Capture.open(str(path)) as capture:  # what is new are tables, which an old capture can do without
+        assert [read.request.content for read in capture.exchanges()] == [b"old"]
+    assert not calls
     for _ in range(2):
         with Capture.create_or_open(str(path), redaction="secrets") as capture:
             assert [read.request.content for read in capture.exchanges()] == [b"old"]
