@@ -237,6 +237,7 @@ class Report:
 
     `pool_sweep` is None where nobody asked for it, or the server has no pool of blocks.
     `missing` is the one of the `problems` that says which tokenizer is missing, where one is.
+    `secrets` counts what was replaced before it was written, None where the capture does not tell.
     """
 
     exchanges: int

@@ -11,6 +11,7 @@ _OF_THE_CACHE = frozenset(
     "served_model_name max_model_len enable_prefix_caching enable_lora disable_hybrid_kv_cache_manager"  # noqa: SIM905
     " enable_chunked_prefill async_scheduling block_size num_gpu_blocks_override"
     " prefix_cache_retention_interval prefix_match_unit mamba_cache_mode max_num_batched_tokens".split()
+)
 
 
 def only_for_the_cache(command: str) -> str:

@@ -263,7 +263,6 @@ _SWITCHES = (
     "enable_chunked_prefill",
     "async_scheduling",
 )
-)
 _SPECULATIVE = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
 _READERS: dict[str, Callable[[Flag], Any]] = {
     "model": _text,
