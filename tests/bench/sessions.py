@@ -176,8 +176,8 @@ def rendering(path: Path, folder: Path, bodies: list[bytes]) -> list[Line]:
         _ratio(
             ("all renderings / distinct text once", "<= 3.0"),
             (found["rendered"], found["last"]),
-            f"{found['rendered']:.3f} s from bodies to {tokens:,} ids, all equal; the last prompt, which holds"
-            f" all text, parsed, rendered and tokenized: {found['last']:.3f} s; tokenizers just loaded",
+            f"{found['rendered']:.3f} s from bodies to {tokens:,} ids, all equal; the last prompt, which"
+            f" holds all text, parsed, rendered and tokenized: {found['last']:.3f} s; tokenizers just loaded",
         ),
         _ratio(
             ("the same with the replies read", ""),
