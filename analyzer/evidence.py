@@ -201,6 +201,8 @@ class _Case:
         """Whether a request that was not over when this one began, or began before it was, shares the hit."""
         requests = self._prediction.requests
         request = requests[at]
+        if request.others and high < len(request.token_ids):
+            return True  # its own choices, of which any may be the one whose hit is told
         return any(
             common_prefix(other.token_ids, request.token_ids) >= high
             for other in (*self._earlier(at), *requests[at + 1 : at + 1 + _NEIGHBOURS])
