@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.blocks import Namespace
-from analyzer.engines import CacheRequest, Engine, Traffic, in_time
+from analyzer.engines import Engine, Traffic, in_time
 from analyzer.ledger import engine_of
 from analyzer.registry import plugins
 from analyzer.report import Server
 from analyzer.servers import ServerProfile, read_profile, settle
 from store.records import ServerFact
+from tests.analyzer.cache_requests import request
 
 ENGINES: Mapping[str, Engine] = plugins("engines")
 
@@ -25,22 +25,6 @@ def server_of(engine: Engine, pool_blocks: int | None = None, block_size: int | 
     return settle(
         ServerProfile(), block_size=block_size, pool_blocks=pool_blocks, tokenizer=None, engine=engine
     )
-
-
-def request(
-    key: int, prompt: list[int], generated: tuple[int, ...] | int = 1, **said: object
-) -> CacheRequest:
-    """A request of its own second; `said` replaces what is usual."""
-    usual: dict[str, object] = {
-        "key": str(key),
-        "started_ns": 10 * key,
-        "ended_ns": 10 * key + 5,
-        "token_ids": np.array(prompt, dtype=np.int32),
-        "namespace": Namespace(),
-        "skip_reading": False,
-        "generated": generated,
-    }
-    return CacheRequest(**(usual | said))  # type: ignore[arg-type]
 
 
 @pytest.fixture(params=list(ENGINES))
