@@ -18,7 +18,9 @@ _PLACEHOLDER = re.compile(r"<secret:([a-z0-9-]+):\d+>")
 _FIELD = re.compile(r"[.\[]")
 _SHOWN_PATHS = 3
 
-_BESIDE_THE_PROMPT = frozenset({"client_metadata", "metadata", "prompt_cache_key", "safety_identifier", "user"})
+_BESIDE_THE_PROMPT = frozenset(
+    {"client_metadata", "metadata", "prompt_cache_key", "safety_identifier", "user"}
+)
 """Fields of a request that are in no prompt: vLLM 0.32 does not know them, or hands them back as they came
 (openai/responses/protocol.py:240, 289; anthropic/protocol.py:221)."""
 
