@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from h2.errors import ErrorCodes
 from hyperframe.frame import GoAwayFrame, SettingsFrame
-from mitmproxy.connection import Client
+from mitmproxy.connection import Client, ConnectionState
 from mitmproxy.http import Request, Response
 from mitmproxy.net.http import http1
 from mitmproxy.proxy import commands, events, layer
@@ -70,7 +70,7 @@ class ClientConnection(Connection, _http1.Http1Server):
         TCP tells the two apart only where something is sent: a client that left resets the connection. An
         interim answer is what can be sent before the answer, to all but HTTP/1.0 (RFC 9110 15.2).
         """
-        closed = isinstance(event, events.ConnectionClosed)
+        closed = isinstance(event, events.ConnectionClosed) and self.conn.state is ConnectionState.CAN_WRITE
         if closed and not self.response and self.request and self.request.http_version == "HTTP/1.1":
             yield commands.SendData(self.conn, _CONTINUE)
             assert isinstance(self.conn, Client)

@@ -61,7 +61,7 @@ class UpstreamConnection(Connection, _http1.Http1Client):
 
     def _spoken(self) -> str:
         begin = bytes(self.buf)[:20]
-        return "but HTTP/2 without TLS" if _SETTINGS.match(begin) else f"it says {begin!r}"
+        return "but HTTP/2" if _SETTINGS.match(begin) else f"it says {begin!r}"
 
     def _refuse(self, why: str) -> layer.CommandGenerator[None]:
         assert self.stream_id is not None

@@ -184,7 +184,7 @@ def test_an_upgrade_to_http_2_is_left_out_and_the_request_answered(shared: Betwe
     ("says", "why"),
     [
         # SETTINGS, then GOAWAY: what a server of HTTP/2 alone answers to HTTP/1.1.
-        (b"\0\0\0\x04\0\0\0\0\0" + b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01", b"HTTP/2 without TLS"),
+        (b"\0\0\0\x04\0\0\0\0\0" + b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01", b"but HTTP/2"),
         (b"220 mail.example ESMTP\r\n", b"does not speak HTTP/1.1"),
         (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", b"switched to another protocol"),
     ],

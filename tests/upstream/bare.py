@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import socket
+import ssl
 import threading
 from types import TracebackType
 from typing import Self
@@ -43,11 +44,13 @@ class Taken:
 class BareUpstream:
     """Use as a context manager. The proxy's own questions are answered here; `take` waits for a client's."""
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
+    def __init__(self, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, 0), family=family)
         self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        self._tls = tls
+        scheme, name = "https" if tls else "http", f"[{host}]" if ":" in host else host
+        self.url = f"{scheme}://{name}:{self.port}"
         self._waiting: queue.Queue[Taken] = queue.Queue()
         self._open = contextlib.ExitStack()
         self.connections = 0
@@ -77,8 +80,11 @@ class BareUpstream:
                 threading.Thread(target=self._sort, args=(sock,), daemon=True).start()
 
     def _sort(self, sock: socket.socket) -> None:
-        taken = Taken(sock)
         with contextlib.suppress(AssertionError, OSError):
+            if self._tls:
+                sock = self._tls.wrap_socket(sock, server_side=True)
+                self._open.callback(sock.close)
+            taken = Taken(sock)
             if b"User-Agent: Python-urllib" in taken.read_until(b"\r\n\r\n"):
                 taken.send(_NOTHING)
                 sock.close()
