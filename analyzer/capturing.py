@@ -86,7 +86,7 @@ def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) 
     """Where records go. Raises CaptureError, and for a sealed capture TokenizerError: it needs one."""
     if recording.redaction != SEALED:
         return Capture.create_or_open(recording.target, redaction=recording.redaction)
-    facts = (*told, *probe(upstream.url))
+    facts = (*told, *probe(upstream.url, trust=upstream.trust()))
     settings = read_settings(facts, None)
     try:
         tokenizer = find_tokenizer(recording.tokenizer, read_profile(facts), settings)

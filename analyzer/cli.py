@@ -14,6 +14,7 @@ import click
 
 from analyzer.cli_errors import explained
 from analyzer.cli_options import (
+    UPSTREAM_OPTIONS,
     analysis_options,
     check_options,
     key_file_option,
@@ -63,7 +64,7 @@ def main() -> None:
     help="Port 0 takes a free one.",
 )
 @explained
-def proxy(upstream: str, listen: str, **recorded: Any) -> None:
+def proxy(listen: str, **recorded: Any) -> None:
     """Stand in front of a server and record what agents send it.
 
     Every response streams through as it comes. Recorded are POSTs to /v1/chat/completions,
@@ -71,28 +72,28 @@ def proxy(upstream: str, listen: str, **recorded: Any) -> None:
     ends it: what is in flight may finish, the queue is written, and the counts are printed. The exit
     status is 1 if a record was lost.
     """
-    recording = _recording(**recorded)
+    upstream, recording = _upstream(recorded), _recording(**recorded)
     from analyzer import capturing
 
-    sys.exit(capturing.run_proxy(_upstream(upstream), _address(listen), recording))
+    sys.exit(capturing.run_proxy(upstream, _address(listen), recording))
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @proxy_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @explained
-def run(upstream: str, command: tuple[str, ...], redact: str, **recorded: Any) -> None:
+def run(command: tuple[str, ...], redact: str, **recorded: Any) -> None:
     """Run COMMAND with its traffic recorded, then print the report's summary.
 
     The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
     ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's.
     """
-    recording = _recording(redact=redact, **recorded)
+    upstream, recording = _upstream(recorded), _recording(redact=redact, **recorded)
     from analyzer import capturing
     from analyzer.pipeline import Options
 
     options = Options(tokenizer=None if redact == "sealed" else recording.tokenizer)
-    sys.exit(capturing.run_command(_upstream(upstream), recording, command, options))
+    sys.exit(capturing.run_command(upstream, recording, command, options))
 
 
 @main.command()
@@ -270,11 +271,12 @@ def _recording(*, capture: str, redact: str, key_file: Path | None, **kept: Any)
     return Recording(target=capture, redaction=redact, key_file=key_file, **kept)
 
 
-def _upstream(url: str) -> Any:
-    from proxy.serve import Upstream
+def _upstream(options: dict[str, Any]) -> Any:
+    from proxy.upstream import Upstream
 
+    url, *said = UPSTREAM_OPTIONS
     try:
-        return Upstream.parse(url)
+        return Upstream.parse(options.pop(url), **{name: options.pop(name) for name in said})
     except ValueError as error:
         raise click.UsageError(f"--upstream: {error}") from error
 

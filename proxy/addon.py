@@ -15,9 +15,9 @@ from uuid import uuid4
 from mitmproxy.connection import ConnectionState
 from mitmproxy.http import Headers, HTTPFlow, Response
 
-from proxy.http1 import without_hints
+from proxy.http1 import in_our_words
 from proxy.recorder import Recorder
-from proxy.tee import Tee
+from proxy.tee import Room, Tee
 from proxy.watch import Watch
 from store.records import ENDPOINTS, Ended, RequestSeen, ResponseSeen
 from store.records import Headers as HeaderPairs
@@ -36,6 +36,7 @@ class Live:
     path: str
     started_at_ns: int
     started_ns: int
+    request_tee: Tee
     response_tee: Tee
     request_saved: bool = False
 
@@ -56,26 +57,35 @@ def _counted(hook: Callable[[LocalityAddon, HTTPFlow], None]) -> Callable[[Local
 class LocalityAddon:
     """Records exchanges of known endpoints; passes everything else through."""
 
-    def __init__(self, recorder: Recorder, watch: Watch, *, path_prefix: str = "") -> None:
+    def __init__(
+        self, recorder: Recorder, watch: Watch, *, path_prefix: str = "", host: str | None = None
+    ) -> None:
         self.recorder = recorder
         self.watch = watch
         self.path_prefix = path_prefix
+        self.host = host
         self.live: dict[str, Live] = {}
+        self.room = Room()
 
     @_counted
     def requestheaders(self, flow: HTTPFlow) -> None:
-        """Decide whether to record; a body that is not recorded streams through."""
-        if flow.request.headers.get("upgrade", "").lower() == "websocket":
+        """Decide whether to record; every body streams through."""
+        if "websocket" in flow.request.headers.get("upgrade", "").lower():
             flow.response = Response.make(426, WEBSOCKET_HINT, {"content-type": "text/plain"})
             return
         path, _, _ = flow.request.path.partition("?")
         if flow.request.method == "POST" and path.rstrip("/") in ENDPOINTS:
-            # Held whole, not streamed: a refused upstream would otherwise leave no body to show.
-            self._begin(flow)
+            flow.request.stream = self._begin(flow).request_tee
         else:
             flow.request.stream = True
-        if self.path_prefix:
-            flow.request.path = self.path_prefix + flow.request.path
+        self._address(flow)
+
+    def _address(self, flow: HTTPFlow) -> None:
+        """Name the upstream to itself: mitmproxy leaves out an IPv6 address's brackets, and the prefix."""
+        flow.request.authority = ""  # of a target that is a whole URL only the path goes on
+        flow.request.path = self.path_prefix + flow.request.path
+        if self.host is not None:
+            flow.request.headers["Host"] = self.host
 
     @_counted
     def request(self, flow: HTTPFlow) -> None:
@@ -97,8 +107,10 @@ class LocalityAddon:
     @_counted
     def error(self, flow: HTTPFlow) -> None:
         """The exchange broke off: the client went, or the upstream did."""
-        client_gone = not flow.client_conn.state & ConnectionState.CAN_READ
-        message = without_hints(flow.error.msg) if flow.error else None
+        client = flow.client_conn
+        # One that has only closed its sending side is still there.
+        client_gone = client.state is ConnectionState.CLOSED or client.timestamp_end is not None
+        message = in_our_words(flow.error.msg) if flow.error else None
         self._finish(flow, "client_gone" if client_gone else "reset", message)
 
     def stop(self) -> None:
@@ -107,15 +119,18 @@ class LocalityAddon:
             self._save_end(live, None, "stopped", "the proxy was stopped")
         self.live.clear()
 
-    def _begin(self, flow: HTTPFlow) -> None:
+    def _begin(self, flow: HTTPFlow) -> Live:
         now = time.monotonic_ns()
-        self.live[flow.id] = Live(
+        live = Live(
             key=uuid4().hex,
             path=flow.request.path,
             started_at_ns=time.time_ns(),
             started_ns=now,
-            response_tee=Tee(now),
+            request_tee=Tee(now, self.room),
+            response_tee=Tee(now, self.room),
         )
+        self.live[flow.id] = live
+        return live
 
     def _save_request(self, flow: HTTPFlow, live: Live) -> None:
         live.request_saved = True
@@ -128,7 +143,8 @@ class LocalityAddon:
                 path=path.rstrip("/"),
                 query=query,
                 headers=_pairs(flow.request.headers),
-                body=flow.request.raw_content or b"",
+                body=(body := live.request_tee.close()),
+                wire_length=_if_cut(live.request_tee, body),
             )
         )
 
@@ -143,12 +159,15 @@ class LocalityAddon:
 
     def _save_end(self, live: Live, response: Response | None, ended: Ended, message: str | None) -> None:
         tee = live.response_tee
+        kept = tee.close()
         self.recorder.put(
             ResponseSeen(
                 key=live.key,
                 status=response.status_code if response else None,
                 headers=_pairs(response.headers) if response else (),
-                body=tee.body or (response.raw_content if response else None) or b"",
+                # What the addon answers by itself has not streamed by.
+                body=kept or (response.raw_content if response else None) or b"",
+                wire_length=_if_cut(tee, kept),
                 chunks=tee.chunks,
                 ttft_ns=tee.first_ns,
                 duration_ns=time.monotonic_ns() - live.started_ns,
@@ -156,6 +175,10 @@ class LocalityAddon:
                 error=message,
             )
         )
+
+
+def _if_cut(tee: Tee, kept: bytes) -> int | None:
+    return tee.length if tee.length > len(kept) else None
 
 
 def _pairs(headers: Headers) -> HeaderPairs:

@@ -7,6 +7,7 @@ reads it.
 from __future__ import annotations
 
 import http.client
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -36,10 +37,15 @@ KEPT_METRICS = (
 """Of `/metrics`, only what tells about the cache and its age: the page is long, and comes again and again."""
 
 
-def probe(upstream: str, paths: Sequence[str] = PROBE_PATHS) -> tuple[ServerFact, ...]:
-    """Ask all paths at once; never raises, and waits at most `TIMEOUT_SECONDS` for the next byte of each."""
+def probe(
+    upstream: str, paths: Sequence[str] = PROBE_PATHS, *, trust: ssl.SSLContext | None = None
+) -> tuple[ServerFact, ...]:
+    """Ask all paths at once; never raises, and waits at most `TIMEOUT_SECONDS` for the next byte of each.
+
+    `trust` says whom to believe that an https upstream is the one.
+    """
     with ThreadPoolExecutor(len(paths)) as pool:
-        return tuple(pool.map(lambda path: _ask(upstream, path), paths))
+        return tuple(pool.map(lambda path: _ask(upstream, path, trust), paths))
 
 
 def age(facts: tuple[ServerFact, ...]) -> bytes | None:
@@ -48,10 +54,10 @@ def age(facts: tuple[ServerFact, ...]) -> bytes | None:
     return next((line for line in lines if line.startswith(STARTED)), None)
 
 
-def _ask(upstream: str, path: str) -> ServerFact:
+def _ask(upstream: str, path: str, trust: ssl.SSLContext | None) -> ServerFact:
     status: int | None = None
     try:
-        status, body = _answer(upstream + path)
+        status, body = _answer(upstream + path, trust)
     except (OSError, ValueError, http.client.HTTPException) as error:
         body = str(getattr(error, "reason", error)).encode()
     if path == METRICS and status == 200:
@@ -59,9 +65,9 @@ def _ask(upstream: str, path: str) -> ServerFact:
     return ServerFact(at_ns=time.time_ns(), path=path, status=status, body=body)
 
 
-def _answer(url: str) -> tuple[int, bytes]:
+def _answer(url: str, trust: ssl.SSLContext | None) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS, context=trust) as answer:
             return answer.status, answer.read(MAX_ANSWER_BYTES)
     except urllib.error.HTTPError as error:
         with error:

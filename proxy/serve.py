@@ -8,52 +8,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from mitmproxy import options
-from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig
+from mitmproxy.addons import core, proxyserver, tlsconfig
 from mitmproxy.master import Master
 
-from proxy import http1
+from proxy import http1, layers
 from proxy.addon import LocalityAddon
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import signals_set
+from proxy.sockets import Sockets
+from proxy.upstream import Upstream as Upstream
 from proxy.watch import Watch
 
 GRACE_SECONDS = 5.0
 """How long exchanges in flight may still finish after the proxy was told to stop."""
 
+NEVER_SECONDS = 100 * 366 * 86_400
+"""For mitmproxy's limit on silence: a large prompt may take longer to its first token than any limit."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
-    """Where requests go: `origin` is scheme://host:port, `prefix` the path it lives under ('' or '/x')."""
-
-    origin: str
-    prefix: str
-
-    @property
-    def url(self) -> str:
-        """The base under which the server's own paths (`/v1/...`) begin."""
-        return self.origin + self.prefix
-
-    @classmethod
-    def parse(cls, url: str) -> Upstream:
-        """Read a base URL. A closing `/v1` is left off: agents send it themselves.
-
-        Raises ValueError with the expected form.
-        """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not a server address; give one like http://127.0.0.1:8000")
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        prefix = parts.path.rstrip("/").removesuffix("/v1")
-        return cls(origin=f"{parts.scheme}://{host}:{port}", prefix=prefix)
+UNCHECKED = (
+    "the certificate of {} is not checked. Whoever stands in between can read and change prompts,"
+    " answers and API keys."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +87,18 @@ class _Proxy:
         self.session = session
         self.errors = errors
         self.recorder = Recorder(sink)
-        self.watch = Watch(upstream.url, self.recorder)
-        self.addon = LocalityAddon(self.recorder, self.watch, path_prefix=upstream.prefix)
+        self.watch = Watch(upstream.url, self.recorder, trust=upstream.trust())
+        self.addon = LocalityAddon(
+            self.recorder,
+            self.watch,
+            path_prefix=upstream.prefix,
+            host=None if upstream.keep_host else upstream.host,
+        )
 
     async def run(self) -> Counts:
         """The whole life of the proxy, in order."""
+        if self.upstream.insecure:
+            print(f"locality: WARNING: {UNCHECKED.format(self.upstream.url)}", file=sys.stderr)
         await self.watch.introduce()
         # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
         with tempfile.TemporaryDirectory(prefix="locality-") as confdir:
@@ -131,15 +121,12 @@ class _Proxy:
 
     def _assemble(self, confdir: str) -> Master:
         http1.install()
+        layers.install()
         host, port = self.listen
         master = Master(options.Options(confdir=confdir))
+        servers = proxyserver.Proxyserver()
         master.addons.add(
-            core.Core(),
-            disable_h2c.DisableH2C(),
-            proxyserver.Proxyserver(),
-            next_layer.NextLayer(),
-            tlsconfig.TlsConfig(),
-            self.addon,
+            core.Core(), servers, layers.Layers(), tlsconfig.TlsConfig(), Sockets(servers), self.addon
         )
         master.options.update(
             mode=[f"reverse:{self.upstream.origin}"],
@@ -147,6 +134,10 @@ class _Proxy:
             listen_port=port,
             # Eager would answer a refused upstream by closing the client's connection without a word.
             connection_strategy="lazy",
+            tcp_timeout=NEVER_SECONDS,
+            keep_host_header=self.upstream.keep_host,
+            ssl_insecure=self.upstream.insecure,
+            ssl_verify_upstream_trusted_ca=self.upstream.trusted(),
         )
         return master
 
