@@ -10,7 +10,6 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import uuid4
 
 from mitmproxy.connection import ConnectionState
 from mitmproxy.http import Headers, HTTPFlow, Response
@@ -49,8 +48,15 @@ def _counted(hook: Callable[[LocalityAddon, HTTPFlow], None]) -> Callable[[Local
             hook(self, flow)
         except Exception as error:
             self.recorder.lose(flow.id, f"{hook.__name__}: {type(error).__name__}: {error}")
+            _stream(flow)
 
     return guarded
+
+
+def _stream(flow: HTTPFlow) -> None:
+    """Let what has begun pass as it comes: unless told otherwise, mitmproxy holds a body back whole."""
+    if flow.response is not None and not flow.response.stream:
+        flow.response.stream = True
 
 
 class LocalityAddon:
@@ -65,6 +71,8 @@ class LocalityAddon:
     @_counted
     def requestheaders(self, flow: HTTPFlow) -> None:
         """Decide whether to record; a body that is not recorded streams through."""
+        if flow.response is not None:  # refused at the gate
+            return
         if flow.request.headers.get("upgrade", "").lower() == "websocket":
             flow.response = Response.make(426, WEBSOCKET_HINT, {"content-type": "text/plain"})
             return
@@ -83,6 +91,7 @@ class LocalityAddon:
         if live := self.live.get(flow.id):
             self._save_request(flow, live)
 
+    @_counted
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Stream every response: an event stream that is held back is an agent that times out."""
         if flow.response is not None:
@@ -109,8 +118,9 @@ class LocalityAddon:
 
     def _begin(self, flow: HTTPFlow) -> None:
         now = time.monotonic_ns()
+        self.recorder.begun()
         self.live[flow.id] = Live(
-            key=uuid4().hex,
+            key=flow.id,
             path=flow.request.path,
             started_at_ns=time.time_ns(),
             started_ns=now,
@@ -143,6 +153,8 @@ class LocalityAddon:
 
     def _save_end(self, live: Live, response: Response | None, ended: Ended, message: str | None) -> None:
         tee = live.response_tee
+        if tee.failed is not None:
+            self.recorder.lose(live.key, f"a part of its answer: {type(tee.failed).__name__}: {tee.failed}")
         self.recorder.put(
             ResponseSeen(
                 key=live.key,

@@ -1,7 +1,7 @@
 """Copies a body as it streams by, stamping when each piece came.
 
-It sits in mitmproxy's stream callback, outside the guard that catches exceptions in hooks, so it does
-nothing that can fail: append, and give the same bytes back.
+It sits in mitmproxy's stream callback, outside the guard that catches exceptions in hooks, so it lets none
+out: a piece that cannot be kept is given back all the same.
 """
 
 from __future__ import annotations
@@ -17,21 +17,28 @@ class Tee:
     `started_ns` is the monotonic moment (nanoseconds) from which arrivals are counted.
     """
 
-    __slots__ = ("_byte_end", "_pieces", "_stamps", "_started_ns")
+    __slots__ = ("_byte_end", "_pieces", "_stamps", "_started_ns", "failed")
 
     def __init__(self, started_ns: int) -> None:
         self._started_ns = started_ns
         self._pieces: list[bytes] = []
         self._stamps: list[tuple[int, int]] = []
         self._byte_end = 0
+        self.failed: Exception | None = None
 
     def __call__(self, piece: bytes) -> bytes:
         """Keep a copy and the time; `b""` is mitmproxy's end mark and is not a piece."""
-        if piece:
-            self._byte_end += len(piece)
-            self._pieces.append(piece)
-            self._stamps.append((self._byte_end, time.monotonic_ns() - self._started_ns))
+        if piece and self.failed is None:
+            try:
+                self._keep(piece)
+            except Exception as error:
+                self.failed = error
         return piece
+
+    def _keep(self, piece: bytes) -> None:
+        self._byte_end += len(piece)
+        self._pieces.append(piece)
+        self._stamps.append((self._byte_end, time.monotonic_ns() - self._started_ns))
 
     @property
     def body(self) -> bytes:
