@@ -5,10 +5,12 @@ The only place where the analyzer's command line starts the proxy.
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -27,8 +29,10 @@ from proxy.recorder import Sink
 from proxy.serve import Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
 from store.db import Capture, CaptureError
-from store.records import ServerFact
+from store.engine import shown, sqlite_path
+from store.records import RunSeen, ServerFact
 from store.sealed import POLICY as SEALED
+from store.tally import Tally, tally_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +71,38 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
 def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, session: Session) -> bool:
     """One run of the proxy; refuses to start where the capture cannot be written. True: all is kept."""
     facts = _told(recording.serve_command)
-    target = recording.target
+    run = RunSeen(key=secrets.token_hex(4), started_at_ns=time.time_ns())
     sink = _sink(upstream, recording, facts)
+    tally, ended = None, None
     try:
         sink.save_facts(facts)
-        counts = serve(upstream, sink, listen=listen, session=session)
+        sink.save_run(run)
+        tally = _tally(recording.target, run.key)
+        counts = serve(upstream, sink, listen=listen, session=session, tally=tally)
+        ended = replace(run, ended_at_ns=time.time_ns(), lost=counts.lost)
     finally:
-        closed = _close(sink)
-    print(f"{target}: {counts.recorded} exchanges recorded, {counts.lost} lost", file=sys.stderr)
-    return closed and not counts.lost and not counts.lost_facts
+        told = ended is not None and _done(lambda: sink.save_run(ended))
+        closed = _done(sink.close)
+        if tally is not None:
+            tally.close(keep=not told)
+    print(
+        f"{shown(recording.target)}: {counts.recorded} exchanges recorded, {counts.lost} lost",
+        file=sys.stderr,
+    )
+    return told and closed and not counts.lost and not counts.lost_facts
+
+
+def _tally(target: str, key: str) -> Tally | None:
+    """What counts exchanges beside a capture that is a file; it is no reason not to start."""
+    path = sqlite_path(target)
+    with contextlib.suppress(OSError):
+        return None if path is None else Tally(tally_path(path, key))
+    return None
 
 
 class _Closing(Sink, Protocol):
+    def save_run(self, seen: RunSeen) -> object: ...
+
     def close(self) -> None: ...
 
 
@@ -96,10 +120,10 @@ def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) 
     return SealingProcess(recording.target, options, seal_key(recording.key_file))
 
 
-def _close(sink: _Closing) -> bool:
-    """Close a capture; where that fails say why, since the counts are still to be printed."""
+def _done(step: Callable[[], object]) -> bool:
+    """Take one of the last steps; where it fails say why, since the counts are still to be printed."""
     try:
-        sink.close()
+        step()
     except (CaptureError, TimeoutError, RuntimeError) as error:
         print(f"locality: {error}", file=sys.stderr)
         return False

@@ -23,7 +23,7 @@ def explained[**P, R](command: Callable[P, R]) -> Callable[P, R]:
             from analyzer.renderers import RenderFailed
             from analyzer.tokens import TokenizerError
             from analyzer.wording import printable
-            from store.engine import CaptureError
+            from store.errors import CaptureError
 
             try:
                 return command(*args, **kwargs)

@@ -19,7 +19,8 @@ from analyzer.imports import UNTIMED, ImportForm, Read, Source
 from analyzer.registry import plugins
 from analyzer.reporting import DONE, FAILED
 from store.db import Capture
-from store.engine import CaptureError, shown, sqlite_path
+from store.engine import shown, sqlite_path
+from store.errors import CaptureError
 from store.records import RequestSeen, ServerFact
 
 FACT_PATH = "import"

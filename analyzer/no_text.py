@@ -76,7 +76,8 @@ def finding_without_text(finding: Finding, keys: Keys) -> Finding:
 
 
 def _sayable(sentence: str, report: Report) -> str:
-    return sentence if sentence == report.missing else withheld(sentence)
+    own = sentence == report.missing or sentence in report.completeness.sentences
+    return sentence if own else withheld(sentence)
 
 
 def withheld(sentence: str) -> str:

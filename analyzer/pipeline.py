@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analyzer.accounting import Basis, account
+from analyzer.completeness import completeness
 from analyzer.counters import looks
 from analyzer.divergences import DivergenceFinder, PromptKey
 from analyzer.find_tokenizer import find_tokenizer
@@ -104,8 +105,10 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     report = account(placed, basis, redaction=capture.redaction)
     said = _problems(report.turns, missing, None if reader is None else reader.server)
     unusable = _unusable(options) if sealed else ()
-    problems = (*unusable, *said, *report.problems)
-    report = replace(report, problems=problems, missing=missing, secrets=None if sealed else tally.counts())
+    kept = completeness(capture)
+    problems = (*kept.sentences, *unusable, *said, *report.problems)
+    secrets = None if sealed else tally.counts()
+    report = replace(report, problems=problems, missing=missing, secrets=secrets, completeness=kept)
     return Analysis(report=report, placed=tuple(placed), tokenizer=tokenizer)
 
 

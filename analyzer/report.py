@@ -232,12 +232,25 @@ class SecretCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Completeness:
+    """Exchanges that could not be kept in whole or in part (`lost`), those without an end, in words too.
+
+    `lost` is None where nobody counted, or a count is gone.
+    """
+
+    lost: int | None = None
+    unfinished: int = 0
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One capture, analysed: rows in the order in which their exchanges began.
 
     `pool_sweep` is None where nobody asked for it, or the server has no pool of blocks.
     `missing` is the one of the `problems` that says which tokenizer is missing, where one is.
     `secrets` counts what was replaced before it was written, None where the capture does not tell.
+    `completeness` is what the proxy could not keep; its sentences are among the `problems`.
     """
 
     exchanges: int
@@ -249,3 +262,4 @@ class Report:
     pool_sweep: PoolSweep | None = None
     missing: str | None = None
     secrets: tuple[SecretCount, ...] | None = ()
+    completeness: Completeness = Completeness()

@@ -119,6 +119,7 @@ def seal_capture(source: Capture, target: Capture, options: Options, key: bytes)
     reader, _ = make_reader(options, profile, settings)
     sealer = ExchangeSealer(reader, source.exchange, names_of(profile, settings), key)
     target.save_facts(bare_facts(facts))
+    target.copy_runs(source.runs())
     target.save_sealed([basis_part(profile, reader.tokenizer)])
     for exchange in source.exchanges():
         target.copy_sealed(exchange)

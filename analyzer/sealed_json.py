@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import asdict
 from typing import Any
 
 from store.db import Capture
-from store.records import Body, Exchange, ServerFact
+from store.records import Body, Exchange, Run, ServerFact
 from store.sealed import POLICY, Part
 
 SCHEMA = "locality-sealed/1"
@@ -27,6 +28,7 @@ def as_json(capture: Capture) -> str:
             {"at_ns": fact.at_ns, "path": fact.path, "status": fact.status, "body": fact.body.decode()}
             for fact in capture.facts()
         ],
+        "runs": [asdict(run) for run in capture.runs()],
         "parts": [_part(part) for kind in _KINDS for part in capture.sealed(kind)],
     }
     members = [
@@ -45,6 +47,7 @@ def from_json(text: str) -> Capture:
         for row in read["exchanges"]:
             capture.copy_sealed(_read_exchange(row))
         capture.save_facts([ServerFact(**{**fact, "body": fact["body"].encode()}) for fact in read["facts"]])
+        capture.copy_runs([Run(**run) for run in read.get("runs", ())])
         capture.save_sealed([_read_part(part) for part in read["parts"]])
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"a sealed capture that is damaged: {error}") from error

@@ -18,7 +18,7 @@ from analyzer.reading import Request, dialect_of
 from analyzer.sealed_rows import read_row
 from analyzer.turns import Placed
 from store.db import Capture
-from store.engine import CaptureError
+from store.errors import CaptureError
 from store.records import Exchange
 from store.sealed import POLICY
 

@@ -19,8 +19,8 @@ from analyzer.servers import ServerProfile, read_profile, read_settings
 from analyzer.settings import ServerSettings
 from analyzer.tokens import start_loading
 from store.db import Capture
-from store.engine import CaptureError
-from store.records import Exchange, RequestSeen, ResponseSeen, ServerFact
+from store.errors import CaptureError
+from store.records import Exchange, RequestSeen, ResponseSeen, RunSeen, ServerFact
 from store.sealed import Part
 
 
@@ -87,6 +87,10 @@ class SealedSink:
         """Keep what the server said of itself."""
         self._target.save_facts(bare_facts(facts))
         self._shadow.save_facts(facts)
+
+    def save_run(self, seen: RunSeen) -> None:
+        """Write that a run of the proxy began or ended."""
+        self._target.save_run(seen)
 
     def seal_rest(self) -> int:
         """Seal what never ended; all of it once more where that tells more. Returns how many failed."""

@@ -18,8 +18,8 @@ from analyzer.pipeline import Options
 from analyzer.sealing import SealedSink
 from analyzer.tokens import TokenizerError
 from store.db import Capture
-from store.engine import CaptureError
-from store.records import RequestSeen, ResponseSeen, ServerFact
+from store.errors import CaptureError
+from store.records import RequestSeen, ResponseSeen, RunSeen, ServerFact
 from store.sealed import POLICY
 
 CLOSE_SECONDS = 600.0
@@ -57,6 +57,10 @@ class SealingProcess:
     def save_facts(self, facts: Sequence[ServerFact]) -> None:
         """See `SealedSink.save_facts`."""
         self._ask("save_facts", facts)
+
+    def save_run(self, seen: RunSeen) -> None:
+        """See `SealedSink.save_run`."""
+        self._ask("save_run", seen)
 
     def close(self) -> None:
         """Seal what is left, and end the process."""

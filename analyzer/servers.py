@@ -17,7 +17,7 @@ from analyzer.kv_layout import KVLayout
 from analyzer.report import Server
 from analyzer.settings import FACT_PATH, UNTOLD, ServerSettings, parse_settings
 from analyzer.told import json_object, size_of
-from store.engine import CaptureError
+from store.errors import CaptureError
 from store.records import ServerFact
 
 # A name is looked for where one begins, and not again at each of its letters.

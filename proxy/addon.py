@@ -10,7 +10,6 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import uuid4
 
 from mitmproxy.connection import ConnectionState
 from mitmproxy.http import Headers, HTTPFlow, Response
@@ -50,8 +49,15 @@ def _counted(hook: Callable[[LocalityAddon, HTTPFlow], None]) -> Callable[[Local
             hook(self, flow)
         except Exception as error:
             self.recorder.lose(flow.id, f"{hook.__name__}: {type(error).__name__}: {error}")
+            _stream(flow)
 
     return guarded
+
+
+def _stream(flow: HTTPFlow) -> None:
+    """Let what has begun pass as it comes: unless told otherwise, mitmproxy holds a body back whole."""
+    if flow.response is not None and not flow.response.stream:
+        flow.response.stream = True
 
 
 class LocalityAddon:
@@ -70,15 +76,15 @@ class LocalityAddon:
     @_counted
     def requestheaders(self, flow: HTTPFlow) -> None:
         """Decide whether to record; every body streams through."""
+        if flow.response is not None:  # refused at the gate
+            return
         if "websocket" in flow.request.headers.get("upgrade", "").lower():
             flow.response = Response.make(426, WEBSOCKET_HINT, {"content-type": "text/plain"})
             return
-        path, _, _ = flow.request.path.partition("?")
-        if flow.request.method == "POST" and path.rstrip("/") in ENDPOINTS:
-            flow.request.stream = self._begin(flow).request_tee
-        else:
-            flow.request.stream = True
-        self._address(flow)
+        target, flow.request.stream = flow.request.path, True
+        self._address(flow)  # first: whatever goes wrong with a record, the request goes where it should
+        if flow.request.method == "POST" and target.partition("?")[0].rstrip("/") in ENDPOINTS:
+            flow.request.stream = self._begin(flow, target).request_tee
 
     def _address(self, flow: HTTPFlow) -> None:
         """Name the upstream to itself: mitmproxy leaves out an IPv6 address's brackets, and the prefix."""
@@ -93,6 +99,7 @@ class LocalityAddon:
         if live := self.live.get(flow.id):
             self._save_request(flow, live)
 
+    @_counted
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Stream every response: an event stream that is held back is an agent that times out."""
         if flow.response is not None:
@@ -119,11 +126,12 @@ class LocalityAddon:
             self._save_end(live, None, "stopped", "the proxy was stopped")
         self.live.clear()
 
-    def _begin(self, flow: HTTPFlow) -> Live:
+    def _begin(self, flow: HTTPFlow, target: str) -> Live:
         now = time.monotonic_ns()
+        self.recorder.begun()
         live = Live(
-            key=uuid4().hex,
-            path=flow.request.path,
+            key=flow.id,
+            path=target,
             started_at_ns=time.time_ns(),
             started_ns=now,
             request_tee=Tee(now, self.room),
@@ -135,6 +143,7 @@ class LocalityAddon:
     def _save_request(self, flow: HTTPFlow, live: Live) -> None:
         live.request_saved = True
         path, _, query = live.path.partition("?")
+        kept = self._copy(live, live.request_tee, "request")
         self.recorder.put(
             RequestSeen(
                 key=live.key,
@@ -143,8 +152,8 @@ class LocalityAddon:
                 path=path.rstrip("/"),
                 query=query,
                 headers=_pairs(flow.request.headers),
-                body=(body := live.request_tee.close()),
-                wire_length=_if_cut(live.request_tee, body),
+                body=kept,
+                wire_length=_if_cut(live.request_tee, kept),
             )
         )
 
@@ -159,7 +168,7 @@ class LocalityAddon:
 
     def _save_end(self, live: Live, response: Response | None, ended: Ended, message: str | None) -> None:
         tee = live.response_tee
-        kept = tee.close()
+        kept = self._copy(live, tee, "answer")
         self.recorder.put(
             ResponseSeen(
                 key=live.key,
@@ -175,6 +184,12 @@ class LocalityAddon:
                 error=message,
             )
         )
+
+    def _copy(self, live: Live, tee: Tee, what: str) -> bytes:
+        kept = tee.close()
+        if tee.failed is not None:
+            self.recorder.lose(live.key, f"a part of its {what}: {type(tee.failed).__name__}: {tee.failed}")
+        return kept
 
 
 def _if_cut(tee: Tee, kept: bytes) -> int | None:

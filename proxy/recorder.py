@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from store.records import RequestSeen, ResponseSeen, ServerFact
+from store.tally import Tally
 
 QUEUE_ITEMS = 10_000
 QUEUE_BYTES = 512 * 2**20
@@ -28,6 +29,9 @@ LAST_TRY_SECONDS = 15.0
 
 FACTS = "server facts"
 """What stands among the lost for all that is no exchange."""
+
+
+type Record = RequestSeen | ResponseSeen | tuple[ServerFact, ...]
 
 
 class Sink(Protocol):
@@ -46,18 +50,19 @@ class Sink(Protocol):
         """Keep what the upstream said of itself."""
 
 
-type Record = RequestSeen | ResponseSeen | tuple[ServerFact, ...]
-
-
 class Recorder:
     """Hands records to the writer thread, and counts what was recorded and what was lost."""
 
-    def __init__(self, sink: Sink, *, items: int = QUEUE_ITEMS, nbytes: int = QUEUE_BYTES) -> None:
+    def __init__(
+        self, sink: Sink, tally: Tally | None = None, *, items: int = QUEUE_ITEMS, nbytes: int = QUEUE_BYTES
+    ) -> None:
         self._sink = sink
+        self._tally = tally
         self._queue: queue.Queue[Record | None] = queue.Queue(items)
         self._room = nbytes
         self._lock = threading.Lock()
         self._lost: set[str] = set()
+        self._never_opened: set[str] = set()
         self.recorded = 0
         self._complained = False
         self._give_up_at = math.inf
@@ -75,6 +80,11 @@ class Recorder:
         """Whether something that the upstream said of itself could not be kept."""
         return FACTS in self._lost
 
+    def begun(self) -> None:
+        """Count an exchange that begins, so that a kill cannot hide it."""
+        if self._tally is not None:
+            self._tally.add()
+
     def put(self, record: Record) -> None:
         """Queue a record; returns at once. A full queue or a dead writer loses it, and counts it."""
         size = _size(record)
@@ -91,32 +101,39 @@ class Recorder:
             self._lose(record, "the queue is full")
 
     def lose(self, key: str, why: str) -> None:
-        """Count an exchange that never became a record."""
+        """Count an exchange of which something did not become a record."""
         self._lost.add(key)
         self._complain(why)
 
     def close(self, timeout: float = 60.0) -> None:
         """Write what is queued and end the thread; whatever is left after `timeout` seconds is lost."""
         self._give_up_at = time.monotonic() + timeout
-        with contextlib.suppress(queue.Full):
-            self._queue.put(None, timeout=timeout)
-        self._thread.join(max(0.0, self._give_up_at - time.monotonic()) + LAST_TRY_SECONDS)
-        left = [self._writing] if self._thread.is_alive() else []
+        if self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._queue.put(None, timeout=timeout)
+        while self._thread.is_alive() and time.monotonic() < self._give_up_at + LAST_TRY_SECONDS:
+            self._thread.join(RETRY_SECONDS)
+        left = [self._writing]  # by a thread that is still at it, or that died of it
         while not self._queue.empty():
             left.append(self._queue.get_nowait())
         for record in left:
             if record is not None:
                 self._lose(record, "the proxy stopped before it could be written")
 
+    def give_up(self) -> None:
+        """End a `close` that waits for a busy sink: what is not written by now is lost."""
+        self._give_up_at = min(self._give_up_at, time.monotonic())
+
     def _write(self) -> None:
         while (record := self._queue.get()) is not None:
             self._writing = record
             try:
                 self._save_in_time(record)
-            except Exception as error:  # the thread must outlive any one record
+            except BaseException as error:  # the thread must outlive any one record, whatever comes
                 self._lose(record, f"{type(error).__name__}: {error}")
             finally:
                 self._give_back(_size(record))
+            self._writing = None
 
     def _save_in_time(self, record: Record) -> None:
         """Save, again and again while the sink is busy: the queue takes what comes meanwhile."""
@@ -136,9 +153,11 @@ class Recorder:
             case RequestSeen():
                 self._sink.save_request(record)
             case ResponseSeen():
-                if record.key not in self._lost:  # its request is not there to be finished
-                    self._sink.save_response(record)
-                    self.recorded += 1
+                if record.key in self._never_opened:  # its request is not there to be finished
+                    self._never_opened.discard(record.key)
+                    return
+                self._sink.save_response(record)
+                self.recorded += record.key not in self._lost
             case _:
                 self._sink.save_facts(record)
 
@@ -147,12 +166,15 @@ class Recorder:
             self._room += size
 
     def _lose(self, record: Record, why: str) -> None:
-        key = record.key if isinstance(record, RequestSeen | ResponseSeen) else FACTS
-        self.lose(key, why)
+        if isinstance(record, RequestSeen):
+            self._never_opened.add(record.key)
+        self.lose(record.key if isinstance(record, RequestSeen | ResponseSeen) else FACTS, why)
 
     def _complain(self, why: str) -> None:
-        if not self._complained:
-            self._complained = True
+        if self._complained:
+            return
+        self._complained = True
+        with contextlib.suppress(Exception):  # nobody may be reading it any more
             print(
                 f"locality: a record was lost ({why}); traffic goes on, losses are counted", file=sys.stderr
             )

@@ -22,10 +22,11 @@ from mitmproxy.master import Master
 from proxy import http1, layers
 from proxy.addon import LocalityAddon
 from proxy.recorder import Recorder, Sink
-from proxy.sessions import signals_set
+from proxy.sessions import on_signal
 from proxy.sockets import Sockets
 from proxy.upstream import Upstream as Upstream
 from proxy.watch import Watch
+from store.tally import Tally
 
 GRACE_SECONDS = 5.0
 """How long exchanges in flight may still finish after the proxy was told to stop."""
@@ -63,21 +64,30 @@ type Session = Callable[[str], Awaitable[None]]
 """What the proxy serves: called with its base URL once connections are accepted; its end is the proxy's."""
 
 
-def serve(upstream: Upstream, sink: Sink, *, listen: tuple[str, int], session: Session) -> Counts:
+def serve(
+    upstream: Upstream,
+    sink: Sink,
+    *,
+    listen: tuple[str, int],
+    session: Session,
+    tally: Tally | None = None,
+) -> Counts:
     """Serve until `session` ends; returns what was kept and lost.
 
-    `listen` is (host, port); port 0 takes a free one. Raises OSError when the address cannot be bound.
+    `listen` is (host, port); port 0 takes a free one. `tally` counts the exchanges as they begin.
+    Raises OSError when the address cannot be bound.
     """
     # Until the very end: connections that are still open then make asyncio complain on stderr.
     with _errors_collected() as errors:
-        return asyncio.run(_Proxy(upstream, sink, listen, session, errors).run())
+        recorder = Recorder(sink, tally)
+        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors).run())
 
 
 class _Proxy:
     def __init__(
         self,
         upstream: Upstream,
-        sink: Sink,
+        recorder: Recorder,
         listen: tuple[str, int],
         session: Session,
         errors: Sequence[str],
@@ -86,7 +96,8 @@ class _Proxy:
         self.listen = listen
         self.session = session
         self.errors = errors
-        self.recorder = Recorder(sink)
+        self.hurried = asyncio.Event()
+        self.recorder = recorder
         self.watch = Watch(upstream.url, self.recorder, trust=upstream.trust())
         self.addon = LocalityAddon(
             self.recorder,
@@ -101,12 +112,13 @@ class _Proxy:
             print(f"locality: WARNING: {UNCHECKED.format(self.upstream.url)}", file=sys.stderr)
         await self.watch.introduce()
         # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
-        with tempfile.TemporaryDirectory(prefix="locality-") as confdir:
+        with tempfile.TemporaryDirectory(prefix="locality-") as confdir, contextlib.ExitStack() as to_the_end:
             master = self._assemble(confdir)
             running = asyncio.create_task(master.run())
             watching = asyncio.create_task(self.watch.go_on())
             try:
                 await self.session(await self._listening(master, running))
+                to_the_end.enter_context(on_signal(self._hurry))
                 await self._drain()
                 watching.cancel()
                 await self.watch.conclude()
@@ -154,10 +166,15 @@ class _Proxy:
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     async def _drain(self) -> None:
-        with signals_set(hurry := asyncio.Event()):
-            deadline = time.monotonic() + GRACE_SECONDS
-            while self.addon.live and time.monotonic() < deadline and not hurry.is_set():
-                await asyncio.sleep(0.02)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while self.addon.live and time.monotonic() < deadline and not self.hurried.is_set():
+            await asyncio.sleep(0.02)
+
+    def _hurry(self) -> None:
+        """A signal after the one that ended the session: the next ends the grace, one more the writing."""
+        if self.hurried.is_set():
+            self.recorder.give_up()
+        self.hurried.set()
 
 
 @contextlib.contextmanager

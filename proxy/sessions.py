@@ -10,15 +10,15 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 
 @contextlib.contextmanager
-def signals_set(event: asyncio.Event) -> Iterator[None]:
-    """Let SIGTERM and SIGINT set an event instead of ending the process."""
+def on_signal(call: Callable[[], object]) -> Iterator[None]:
+    """Let SIGTERM and SIGINT call something instead of ending the process."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, event.set)
+        loop.add_signal_handler(number, call)
     try:
         yield
     finally:
@@ -29,7 +29,7 @@ def signals_set(event: asyncio.Event) -> Iterator[None]:
 async def until_signal(url: str) -> None:
     """Say where the proxy listens, and wait to be told to stop."""
     stopping = asyncio.Event()
-    with signals_set(stopping):
+    with on_signal(stopping.set):
         print(f"listening on {url}", file=sys.stderr, flush=True)
         await stopping.wait()
 

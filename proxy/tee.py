@@ -1,8 +1,8 @@
 """Copies a body as it streams by, stamping when each piece came.
 
-It sits in mitmproxy's stream callback, outside the guard that catches exceptions in hooks, so it does
-nothing that can fail: keep, and give the same bytes back. Copies stay in memory: nothing unredacted may touch
-the disk.
+It sits in mitmproxy's stream callback, outside the guard that catches exceptions in hooks, so it lets none
+out: a piece that cannot be kept is given back all the same. Copies stay in memory: nothing unredacted may
+touch the disk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Tee:
     longer than the store takes, or than there is `room` for, the beginning is kept; `length` counts all.
     """
 
-    __slots__ = ("_kept", "_room", "_stamps", "_started_ns", "_whole", "length")
+    __slots__ = ("_kept", "_room", "_stamps", "_started_ns", "_whole", "failed", "length")
 
     def __init__(self, started_ns: int, room: Room) -> None:
         self._started_ns = started_ns
@@ -41,19 +41,26 @@ class Tee:
         self._kept = io.BytesIO()
         self._stamps: list[tuple[int, int]] = []
         self._whole = True
+        self.failed: Exception | None = None
         self.length = 0
 
     def __call__(self, piece: bytes) -> bytes:
         """Keep a copy and the time; `b""` is mitmproxy's end mark and is not a piece."""
-        if piece:
-            self.length += len(piece)
-            self._stamps.append((self.length, time.monotonic_ns() - self._started_ns))
-            if self._whole:
-                if self.length <= MAX_BYTES and len(piece) <= self._room.left:
-                    self._room.left -= self._kept.write(piece)
-                else:
-                    self._cut()
+        if piece and self.failed is None:
+            try:
+                self._keep(piece)
+            except Exception as error:
+                self.failed = error
         return piece
+
+    def _keep(self, piece: bytes) -> None:
+        self.length += len(piece)
+        self._stamps.append((self.length, time.monotonic_ns() - self._started_ns))
+        if self._whole:
+            if self.length <= MAX_BYTES and len(piece) <= self._room.left:
+                self._room.left -= self._kept.write(piece)
+            else:
+                self._cut()
 
     def _cut(self) -> None:
         self._whole = False

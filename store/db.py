@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, select
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError
 
-from store import blobs, engine, migrations, rows, sealed, tables, timings
+from store import blobs, engine, errors, migrations, rows, runs, sealed, tables, timings
 from store.audit import Counts, Damage
 from store.door import CleanMessage, Door
-from store.engine import CaptureError
+from store.errors import CaptureError
 from store.reading import Reading
-from store.records import Exchange, RequestSeen, ResponseSeen, ServerFact
+from store.records import Exchange, RequestSeen, ResponseSeen, Run, RunSeen, ServerFact
 from store.vault import SALT_BYTES, Fingerprint, Vault
 
 POLICIES = ("secrets", sealed.POLICY)
@@ -40,11 +40,14 @@ class Capture(Reading):
         *,
         redaction: str,
         door: Door | None,
+        name: str = "",
         file: engine.OpenedFile | None = None,
     ) -> None:
-        super().__init__(database, redaction=redaction)
+        super().__init__(database, redaction=redaction, path=engine.sqlite_path(name) if name else None)
+        self._name = engine.shown(name)
         self._file = file
         self._door = door
+        self._run: str | None = None
         self._ids: dict[str, int] = {}
         self._writer = blobs.BlobWriter()
 
@@ -60,9 +63,11 @@ class Capture(Reading):
         path = engine.sqlite_path(target)
         try:
             file = engine.OpenedFile.at(path) if path else None
-            with database.begin() as connection:
+            with errors.explained(engine.shown(target)), database.begin() as connection:
                 engine.check_version(connection, engine.shown(target), writing=True)
                 migrations.migrate(connection)
+                if path:
+                    runs.settle(connection, path)
                 settings = _settings(connection, redaction)
                 vault = Vault(bytes.fromhex(settings["salt"]), _fingerprints(connection))
             if settings["redaction"] != redaction:
@@ -73,7 +78,7 @@ class Capture(Reading):
         except BaseException:
             database.dispose()
             raise
-        return cls(database, redaction=redaction, door=_door(redaction, vault), file=file)
+        return cls(database, redaction=redaction, door=_door(redaction, vault), name=target, file=file)
 
     @classmethod
     def in_memory(cls, redaction: str = "secrets") -> Self:
@@ -100,7 +105,7 @@ class Capture(Reading):
         except BaseException:
             database.dispose()
             raise
-        return cls(database, redaction=settings["redaction"], door=None)
+        return cls(database, redaction=settings["redaction"], door=None, name=target)
 
     def into_one_file(self) -> None:
         """Make it a file that can be given away: nothing more is to be written, nor read meanwhile."""
@@ -141,6 +146,8 @@ class Capture(Reading):
                     **values,
                 )
             )
+            if self._run is not None:
+                runs.count_request(connection, self._run)
         assert result.inserted_primary_key is not None
         self._ids[seen.key] = int(result.inserted_primary_key[0])
         return self._ids[seen.key]
@@ -183,6 +190,17 @@ class Capture(Reading):
                     tables.fact.insert().values(at_ns=fact.at_ns, path=path, status=fact.status, body=blob_id)
                 )
 
+    def save_run(self, seen: RunSeen) -> None:
+        """Write that a run of the proxy began, whose requests are counted from now on; or that it ended."""
+        with self._transaction() as connection:
+            runs.save(connection, seen)
+        self._run = seen.key
+
+    def copy_runs(self, copied: Sequence[Run]) -> None:
+        """Write the runs of another capture."""
+        with self._transaction() as connection:
+            runs.copy(connection, copied)
+
     def save_sealed(self, parts: Sequence[sealed.Part], *, instead_of: Sequence[str] = ()) -> None:
         """Write what stands for bodies, after taking out all parts of the kinds in `instead_of`."""
         with self._transaction() as connection:
@@ -224,9 +242,11 @@ class Capture(Reading):
         except BaseException as error:
             # What was not committed must not serve as a predecessor.
             self._writer.forget()
-            if isinstance(error, OperationalError) and engine.is_busy(error):
+            if not isinstance(error, DatabaseError):
+                raise
+            if errors.is_busy(error):
                 raise TimeoutError("another process holds the capture locked") from error
-            raise
+            raise errors.readable(error, self._name) from error
         vault.unsaved.clear()
 
     def _store(self, connection: Connection, side: str, path: str, message: CleanMessage) -> dict[str, Any]:

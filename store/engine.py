@@ -15,20 +15,17 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
 from store import migrations
+from store.errors import CaptureError, explained
 
 MODE = 0o600
 BUSY_SECONDS = 10
 # Small pages: a capture is many blobs of 1 to 5 KB, and each wastes half a page on average.
 PAGE_BYTES = 1024
 _MAGIC = b"SQLite format 3\0"
-
-
-class CaptureError(Exception):
-    """A capture that cannot be used; the message names the target and the next step to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,8 @@ def open_for_writing(target: str) -> Engine:
         os.close(descriptor)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        _prepare_for_writing(connection, path)
+        with explained(str(path)):
+            _prepare_for_writing(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -180,12 +178,6 @@ def leave_log(database: Engine) -> None:
         raw.cursor().execute("PRAGMA journal_mode=DELETE").fetchall()
     finally:
         raw.close()
-
-
-def is_busy(error: OperationalError) -> bool:
-    """Whether another process holds the database, so that the same may work later."""
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def check_version(connection: Connection, target: str, *, writing: bool) -> None:

@@ -36,6 +36,14 @@ def _sealed_captures(connection: Connection) -> None:
     tables.sealed.create(connection, checkfirst=True)
 
 
+@step
+def _runs(connection: Connection) -> None:
+    tables.run.create(connection, checkfirst=True)
+
+
+WITH_RUNS = 3
+"""Captures from this step on tell of the runs that wrote them."""
+
 OLDEST_READABLE = 1
 """Captures from this step on read as they are: what came later only added tables."""
 

@@ -6,14 +6,15 @@ It opens nothing and writes nothing; `db` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, Row, Select, select, tuple_
 from sqlalchemy import text as text_
 
-from store import audit, blobs, rows, sealed, tables
+from store import audit, blobs, rows, runs, sealed, tables
 from store.audit import Counts, Damage
-from store.records import Exchange, ServerFact
+from store.records import Exchange, Run, ServerFact
 
 _PAGE = 64
 
@@ -21,8 +22,9 @@ _PAGE = 64
 class Reading:
     """The part of a capture that reads."""
 
-    def __init__(self, database: Engine, *, redaction: str) -> None:
+    def __init__(self, database: Engine, *, redaction: str, path: Path | None = None) -> None:
         self._engine = database
+        self._path = path
         self._redaction = redaction
         self._reader = blobs.BlobReader()
 
@@ -98,6 +100,11 @@ class Reading:
                 )
                 for row in connection.execute(select(tables.fact).order_by(tables.fact.c.id)).all()
             ]
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the runs of the proxy that wrote it, in their order; none where nobody entered any."""
+        with self._engine.connect() as connection:
+            return runs.read(connection, self._path)
 
     def counts(self) -> Counts:
         """Return how much the capture holds."""

@@ -123,3 +123,29 @@ class ServerFact:
     path: str
     status: int | None
     body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of the proxy that wrote into a capture. `requests` counts those that were written.
+
+    `ended_at_ns` is None where it has not ended in order: it is `running`, or was killed. `lost` counts the
+    exchanges that are not there in whole or in part; of a killed run those of which nothing is, None where
+    that cannot be told.
+    """
+
+    started_at_ns: int
+    ended_at_ns: int | None
+    running: bool
+    requests: int
+    lost: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSeen:
+    """The beginning of a run of the proxy, and once more its end, with the exchanges it lost."""
+
+    key: str
+    started_at_ns: int
+    ended_at_ns: int | None = None
+    lost: int | None = None

@@ -103,3 +103,15 @@ sealed = Table(
     Index("sealed_of_exchange", "exchange_id", "kind", "number"),
 )
 """What a sealed capture keeps instead of bodies; of the whole capture where `exchange_id` is None."""
+
+run = Table(
+    "run",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key", String(40), nullable=False, unique=True),
+    Column("started_at_ns", BigInteger, nullable=False),
+    Column("ended_at_ns", BigInteger),
+    Column("requests", Integer, nullable=False),
+    Column("lost", Integer),
+)
+"""Runs of the proxy: `requests` are written; `lost` is None until known, `ended_at_ns` that of the killed too."""

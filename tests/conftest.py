@@ -79,10 +79,10 @@ class Running:
 
 
 @contextmanager
-def running(*command: str) -> Iterator[Running]:
-    """A server process for as long as the block lasts."""
+def running(*command: str, within: tuple[str, ...] = ()) -> Iterator[Running]:
+    """A server process for as long as the block lasts; `within` is a command that starts it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", *command],
+        [*within, sys.executable, "-m", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

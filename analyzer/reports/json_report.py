@@ -34,6 +34,8 @@ def as_object(report: Report) -> dict[str, Any]:
         "capture": {
             "exchanges": report.exchanges,
             "redaction": report.redaction,
+            "lost": report.completeness.lost,
+            "unfinished": report.completeness.unfinished,
             "secrets": None if report.secrets is None else [asdict(item) for item in report.secrets],
         },
         "server": server_object(report.server),

@@ -19,7 +19,7 @@ from analyzer.pipeline import Options
 from analyzer.sealed_equality import differences
 from analyzer.sealing import SealedSink
 from store.db import Capture
-from store.engine import CaptureError
+from store.errors import CaptureError
 from store.records import RequestSeen, ResponseSeen, ServerFact
 from tests.conftest import environment, eventually, locality, process, proxy, running
 from tests.sealed.made import KEY, report_of

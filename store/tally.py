@@ -1,0 +1,102 @@
+"""How many exchanges a running proxy has begun, in a small file beside the capture that outlives a kill.
+
+The file is locked for as long as its writer lives, and removed by one that ends in order: one that is left
+behind, and free, is that of a proxy that was killed. It knows no capture, and losing it loses no record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+_MODE = 0o600
+_WIDTH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What the file of a run says: the exchanges begun, None where it cannot be read; `running`: locked."""
+
+    begun: int | None
+    running: bool
+
+
+def tally_path(capture: Path, key: str) -> Path:
+    """Where the run of this key keeps its count."""
+    return Path(f"{capture}-run-{key}")
+
+
+class Tally:
+    """Counts exchanges as they begin. `add` returns at once: a thread of its own writes the count.
+
+    Raises OSError where the file cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
+        self.begun = 0
+        self._ended = False
+        self._changed = threading.Event()
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Now, so that a disk that fills up later has room for it.
+            self._write(0)
+        except OSError:
+            self._remove()
+            os.close(self._descriptor)
+            raise
+        self._thread = threading.Thread(target=self._keep, name="locality-tally", daemon=True)
+        self._thread.start()
+
+    def add(self) -> None:
+        """One exchange more has begun."""
+        self.begun += 1
+        self._changed.set()
+
+    def close(self, *, keep: bool) -> None:
+        """End it; the file is kept where the capture itself could not take the counts."""
+        self._ended = True
+        self._changed.set()
+        self._thread.join(1)
+        if not keep:
+            self._remove()
+        if not self._thread.is_alive():  # else it may still write to it
+            os.close(self._descriptor)
+
+    def _keep(self) -> None:
+        while not self._ended:
+            self._changed.wait()
+            self._changed.clear()
+            with contextlib.suppress(OSError):  # the next one writes the count anew
+                self._write(self.begun)
+
+    def _write(self, count: int) -> None:
+        os.pwrite(self._descriptor, count.to_bytes(_WIDTH, "big"), 0)
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+
+def read_tally(path: Path) -> Left:
+    """Read what a run has left, or is still writing."""
+    try:
+        with path.open("rb") as file:
+            held = file.read(_WIDTH)
+            running = not _free(file.fileno())
+    except OSError:
+        return Left(begun=None, running=False)
+    return Left(begun=int.from_bytes(held, "big") if len(held) == _WIDTH else None, running=running)
+
+
+def _free(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
