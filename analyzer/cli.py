@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from analyzer.cli_errors import explained
+from analyzer.cli_live import doctor
 from analyzer.cli_options import (
     analysis_options,
     check_options,
@@ -215,6 +216,7 @@ def verify(capture: str, **chosen: Any) -> None:
 
 main.add_command(export)
 main.add_command(import_)
+main.add_command(doctor)
 
 
 @main.command()

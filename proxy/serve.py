@@ -23,6 +23,7 @@ from proxy import http1
 from proxy.addon import LocalityAddon
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import signals_set
+from proxy.silence import Arrivals
 from proxy.watch import Watch
 
 GRACE_SECONDS = 5.0
@@ -58,11 +59,15 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said."""
+    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said.
+
+    `requests` is how many came, to whatever path.
+    """
 
     recorded: int
     lost: int
     lost_facts: bool = False
+    requests: int = 0
 
 
 class _Console(logging.Handler):
@@ -80,14 +85,25 @@ type Session = Callable[[str], Awaitable[None]]
 """What the proxy serves: called with its base URL once connections are accepted; its end is the proxy's."""
 
 
-def serve(upstream: Upstream, sink: Sink, *, listen: tuple[str, int], session: Session) -> Counts:
+type Hint = Callable[[str], str]
+"""What to say, once, where no request comes to a proxy at this URL."""
+
+
+def serve(
+    upstream: Upstream,
+    sink: Sink,
+    *,
+    listen: tuple[str, int],
+    session: Session,
+    hint: Hint | None = None,
+) -> Counts:
     """Serve until `session` ends; returns what was kept and lost.
 
     `listen` is (host, port); port 0 takes a free one. Raises OSError when the address cannot be bound.
     """
     # Until the very end: connections that are still open then make asyncio complain on stderr.
     with _errors_collected() as errors:
-        return asyncio.run(_Proxy(upstream, sink, listen, session, errors).run())
+        return asyncio.run(_Proxy(upstream, sink, listen, session, errors).run(hint))
 
 
 class _Proxy:
@@ -103,31 +119,40 @@ class _Proxy:
         self.listen = listen
         self.session = session
         self.errors = errors
+        self.arrivals = Arrivals()
         self.recorder = Recorder(sink)
         self.watch = Watch(upstream.url, self.recorder)
         self.addon = LocalityAddon(self.recorder, self.watch, path_prefix=upstream.prefix)
 
-    async def run(self) -> Counts:
+    async def run(self, hint: Hint | None) -> Counts:
         """The whole life of the proxy, in order."""
         await self.watch.introduce()
         # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
         with tempfile.TemporaryDirectory(prefix="locality-") as confdir:
             master = self._assemble(confdir)
             running = asyncio.create_task(master.run())
-            watching = asyncio.create_task(self.watch.go_on())
+            aside = [asyncio.create_task(self.watch.go_on())]
             try:
-                await self.session(await self._listening(master, running))
+                url = await self._listening(master, running)
+                if hint is not None:
+                    aside.append(asyncio.create_task(self.arrivals.hint(hint(url))))
+                await self.session(url)
                 await self._drain()
-                watching.cancel()
+                _cancel(aside)
                 await self.watch.conclude()
             finally:
-                watching.cancel()
+                _cancel(aside)
                 master.shutdown()
                 await running
                 self.addon.stop()
                 await asyncio.to_thread(self.recorder.close)
         recorder = self.recorder
-        return Counts(recorded=recorder.recorded, lost=recorder.lost, lost_facts=recorder.lost_facts)
+        return Counts(
+            recorded=recorder.recorded,
+            lost=recorder.lost,
+            lost_facts=recorder.lost_facts,
+            requests=self.arrivals.count,
+        )
 
     def _assemble(self, confdir: str) -> Master:
         http1.install()
@@ -140,6 +165,7 @@ class _Proxy:
             next_layer.NextLayer(),
             tlsconfig.TlsConfig(),
             self.addon,
+            self.arrivals,
         )
         master.options.update(
             mode=[f"reverse:{self.upstream.origin}"],
@@ -167,6 +193,11 @@ class _Proxy:
             deadline = time.monotonic() + GRACE_SECONDS
             while self.addon.live and time.monotonic() < deadline and not hurry.is_set():
                 await asyncio.sleep(0.02)
+
+
+def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
 
 
 @contextlib.contextmanager
