@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from analyzer.cli_errors import explained
-from analyzer.cli_live import doctor
+from analyzer.cli_live import doctor, watch
 from analyzer.cli_options import (
     analysis_options,
     check_options,
@@ -217,6 +217,7 @@ def verify(capture: str, **chosen: Any) -> None:
 main.add_command(export)
 main.add_command(import_)
 main.add_command(doctor)
+main.add_command(watch)
 
 
 @main.command()
