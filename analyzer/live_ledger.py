@@ -38,8 +38,9 @@ class LiveLedger:
 
     def end(self, request: CacheRequest) -> None:
         """A request that came is over."""
-        if self._requests[request.key] is not request and request.others:
-            self.late = True  # when its choices began depends on their answers, which were not known then
+        began = self._requests[request.key]
+        if began is not request and self._begin_of(began) != self._begin_of(request):
+            self.late = True  # its answer says that its beginning was another
         self._requests[request.key] = request
         self._put(self._replay.ends(request))
 
@@ -52,6 +53,9 @@ class LiveLedger:
         if self._replay.hit(request) is None and request.ended_ns is not None:
             self._go_on((request.ended_ns, _LAST))  # it waited for others to end
         return self._replay.hit(request)
+
+    def _begin_of(self, request: CacheRequest) -> list[tuple[int, int]]:
+        return [_when(moment) for moment in self._replay.starts(request)]
 
     def _put(self, moments: Iterable[Moment]) -> None:
         for moment in moments:
