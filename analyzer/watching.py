@@ -18,7 +18,7 @@ from analyzer.pipeline import Options
 from analyzer.reporting import DONE, check_usage
 from analyzer.servers import ServerProfile
 from analyzer.watch_text import HEADING, lines_of, summary_line
-from analyzer.wording import one_line
+from analyzer.wording import counted, one_line
 from store.db import Capture
 from store.engine import CaptureError, OpenedFile, sqlite_path
 
@@ -119,6 +119,9 @@ class _Watching:
                 _say(f"{self._target} was deleted or replaced: what follows is of the next one")
                 break
             self._print(live.updates())
+            if self._silent:
+                ids = {turn.id for turn in live.turns()}
+                _say(f"there already: {counted(len(ids), 'exchange')}")
             self._silent = False
             time.sleep(POLL_SECONDS)
         if ending and not self.stopped:
