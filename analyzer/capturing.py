@@ -17,6 +17,7 @@ from typing import Protocol
 import click
 
 from analyzer.find_tokenizer import find_tokenizer
+from analyzer.no_traffic import nothing_recorded, waiting_hint
 from analyzer.pipeline import Options
 from analyzer.reporting import print_summary
 from analyzer.seal_key import seal_key
@@ -26,8 +27,9 @@ from analyzer.settings import FACT_PATH, note_on_ignored, parse_settings, worth_
 from analyzer.tokens import TokenizerError
 from proxy.probe import probe
 from proxy.recorder import Sink
-from proxy.serve import Session, Upstream, serve
+from proxy.serve import Counts, Hint, Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
+from proxy.silence import SILENCE_SECONDS
 from store.db import Capture, CaptureError
 from store.engine import shown, sqlite_path
 from store.records import RunSeen, ServerFact
@@ -54,7 +56,12 @@ def run_proxy(upstream: Upstream, listen: tuple[str, int], recording: Recording)
 
     Raises click.UsageError for a start line that is none.
     """
-    return 0 if _capture(upstream, listen, recording, until_signal) else 1
+
+    def hint(url: str) -> str:
+        return waiting_hint(url, SILENCE_SECONDS)
+
+    kept, _ = _capture(upstream, listen, recording, until_signal, hint)
+    return 0 if kept else 1
 
 
 def run_command(upstream: Upstream, recording: Recording, command: Sequence[str], options: Options) -> int:
@@ -63,13 +70,21 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
     Raises click.UsageError for a start line that is none.
     """
     session = CommandSession(command)
-    _capture(upstream, ("127.0.0.1", 0), recording, session)
+    _, counts = _capture(upstream, ("127.0.0.1", 0), recording, session)
+    if not counts.recorded and not counts.lost:
+        print(nothing_recorded(counts.requests), file=sys.stderr)
     print_summary(recording.target, options)
     return session.status
 
 
-def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, session: Session) -> bool:
-    """One run of the proxy; refuses to start where the capture cannot be written. True: all is kept."""
+def _capture(
+    upstream: Upstream,
+    listen: tuple[str, int],
+    recording: Recording,
+    session: Session,
+    hint: Hint | None = None,
+) -> tuple[bool, Counts]:
+    """One run of the proxy: whether all is kept. Refuses to start where the capture cannot be written."""
     facts = _told(recording.serve_command)
     run = RunSeen(key=secrets.token_hex(4), started_at_ns=time.time_ns())
     sink = _sink(upstream, recording, facts)
@@ -78,7 +93,7 @@ def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, 
         sink.save_facts(facts)
         sink.save_run(run)
         tally = _tally(recording.target, run.key)
-        counts = serve(upstream, sink, listen=listen, session=session, tally=tally)
+        counts = serve(upstream, sink, listen=listen, session=session, tally=tally, hint=hint)
         ended = replace(run, ended_at_ns=time.time_ns(), lost=counts.lost)
     finally:
         told = ended is not None and _done(lambda: sink.save_run(ended))
@@ -89,7 +104,7 @@ def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, 
         f"{shown(recording.target)}: {counts.recorded} exchanges recorded, {counts.lost} lost",
         file=sys.stderr,
     )
-    return told and closed and not counts.lost and not counts.lost_facts
+    return told and closed and not counts.lost and not counts.lost_facts, counts
 
 
 def _tally(target: str, key: str) -> Tally | None:

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from analyzer.cli_errors import explained
+from analyzer.cli_live import doctor, watch
 from analyzer.cli_options import (
     UPSTREAM_OPTIONS,
     analysis_options,
@@ -216,6 +217,8 @@ def verify(capture: str, **chosen: Any) -> None:
 
 main.add_command(export)
 main.add_command(import_)
+main.add_command(doctor)
+main.add_command(watch)
 
 
 @main.command()

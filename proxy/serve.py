@@ -23,6 +23,7 @@ from proxy import http1, layers
 from proxy.addon import LocalityAddon
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import on_signal
+from proxy.silence import Arrivals
 from proxy.sockets import Sockets
 from proxy.upstream import Upstream as Upstream
 from proxy.watch import Watch
@@ -42,11 +43,15 @@ UNCHECKED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said."""
+    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said.
+
+    `requests` is how many came, to whatever path.
+    """
 
     recorded: int
     lost: int
     lost_facts: bool = False
+    requests: int = 0
 
 
 class _Console(logging.Handler):
@@ -64,6 +69,10 @@ type Session = Callable[[str], Awaitable[None]]
 """What the proxy serves: called with its base URL once connections are accepted; its end is the proxy's."""
 
 
+type Hint = Callable[[str], str]
+"""What to say, once, where no request comes to a proxy at this URL."""
+
+
 def serve(
     upstream: Upstream,
     sink: Sink,
@@ -71,6 +80,7 @@ def serve(
     listen: tuple[str, int],
     session: Session,
     tally: Tally | None = None,
+    hint: Hint | None = None,
 ) -> Counts:
     """Serve until `session` ends; returns what was kept and lost.
 
@@ -80,7 +90,7 @@ def serve(
     # Until the very end: connections that are still open then make asyncio complain on stderr.
     with _errors_collected() as errors:
         recorder = Recorder(sink, tally)
-        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors).run())
+        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors).run(hint))
 
 
 class _Proxy:
@@ -96,6 +106,7 @@ class _Proxy:
         self.listen = listen
         self.session = session
         self.errors = errors
+        self.arrivals = Arrivals()
         self.hurried = asyncio.Event()
         self.recorder = recorder
         self.watch = Watch(upstream.url, self.recorder, trust=upstream.trust())
@@ -106,7 +117,7 @@ class _Proxy:
             host=None if upstream.keep_host else upstream.host,
         )
 
-    async def run(self) -> Counts:
+    async def run(self, hint: Hint | None) -> Counts:
         """The whole life of the proxy, in order."""
         if self.upstream.insecure:
             print(f"locality: WARNING: {UNCHECKED.format(self.upstream.url)}", file=sys.stderr)
@@ -115,21 +126,29 @@ class _Proxy:
         with tempfile.TemporaryDirectory(prefix="locality-") as confdir, contextlib.ExitStack() as to_the_end:
             master = self._assemble(confdir)
             running = asyncio.create_task(master.run())
-            watching = asyncio.create_task(self.watch.go_on())
+            aside = [asyncio.create_task(self.watch.go_on())]
             try:
-                await self.session(await self._listening(master, running))
+                url = await self._listening(master, running)
+                if hint is not None:
+                    aside.append(asyncio.create_task(self.arrivals.hint(hint(url))))
+                await self.session(url)
                 to_the_end.enter_context(on_signal(self._hurry))
                 await self._drain()
-                watching.cancel()
+                _cancel(aside)
                 await self.watch.conclude()
             finally:
-                watching.cancel()
+                _cancel(aside)
                 master.shutdown()
                 await running
                 self.addon.stop()
                 await asyncio.to_thread(self.recorder.close)
         recorder = self.recorder
-        return Counts(recorded=recorder.recorded, lost=recorder.lost, lost_facts=recorder.lost_facts)
+        return Counts(
+            recorded=recorder.recorded,
+            lost=recorder.lost,
+            lost_facts=recorder.lost_facts,
+            requests=self.arrivals.count,
+        )
 
     def _assemble(self, confdir: str) -> Master:
         http1.install()
@@ -138,7 +157,13 @@ class _Proxy:
         master = Master(options.Options(confdir=confdir))
         servers = proxyserver.Proxyserver()
         master.addons.add(
-            core.Core(), servers, layers.Layers(), tlsconfig.TlsConfig(), Sockets(servers), self.addon
+            core.Core(),
+            servers,
+            layers.Layers(),
+            tlsconfig.TlsConfig(),
+            Sockets(servers),
+            self.addon,
+            self.arrivals,
         )
         master.options.update(
             mode=[f"reverse:{self.upstream.origin}"],
@@ -175,6 +200,11 @@ class _Proxy:
         if self.hurried.is_set():
             self.recorder.give_up()
         self.hurried.set()
+
+
+def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
 
 
 @contextlib.contextmanager

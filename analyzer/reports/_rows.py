@@ -68,14 +68,14 @@ def _print_stacked(console: Console, rows: Sequence[Cells]) -> None:
 
 def _rows(turns: Sequence[Turn]) -> Iterator[Cells]:
     if len(turns) <= MOST_ROWS:
-        yield from (_cells(turn) for turn in turns)
+        yield from (cells(turn) for turn in turns)
         return
     for (uneventful, _), run in groupby(turns, key=lambda turn: (_is_uneventful(turn), turn.conversation)):
         members = list(run)
         if uneventful and len(members) >= _SHORTEST_RUN:
             yield _folded(members)
         else:
-            yield from (_cells(turn) for turn in members)
+            yield from (cells(turn) for turn in members)
 
 
 def _is_uneventful(turn: Turn) -> bool:
@@ -92,7 +92,8 @@ def _folded(turns: Sequence[Turn]) -> Cells:
     return f"{first.id}–{last.id}", place, tokens, "", "0", "", story
 
 
-def _cells(turn: Turn) -> Cells:
+def cells(turn: Turn) -> Cells:
+    """What a row says: id, place, tokens, reuse, lost, cached, and what happened, in the fewest words."""
     place = UNKNOWN if turn.conversation is None else f"{turn.conversation}.{turn.turn}"
     if turn.conversation_rendering == "mismatch":
         place += "!"

@@ -54,7 +54,7 @@ def opening(report: Report) -> Iterator[str]:
     """What it adds up to, how far to trust it, and the server."""
     summary, server = report.summary, report.server
     held = f"{counted(report.exchanges, 'exchange')}, {counted(summary.conversations, 'conversation')}"
-    yield f"{held}: {_reuse(summary)}"
+    yield f"{held}: {reuse(summary)}"
     yield _calibration(summary)
     version = f"{server.engine_title} {server.version}" if server.version else "server version not known"
     yield f"{version}, model {known(server.model)}, {_cache(server)}"
@@ -72,7 +72,8 @@ def _cache(server: Server) -> str:
     return f"{made_of}; hits predicted by {server.engine_title}'s rules, less exactly (≈)"
 
 
-def _reuse(summary: Summary) -> str:
+def reuse(summary: Summary) -> str:
+    """What turns reuse, and what that costs, in one sentence."""
     if not summary.rendered:
         return "nothing rendered to compare"
     if not summary.turns:
