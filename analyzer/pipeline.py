@@ -105,7 +105,13 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     said = _problems(report.turns, missing, None if reader is None else reader.server)
     unusable = _unusable(options) if sealed else ()
     problems = (*unusable, *said, *report.problems)
-    report = replace(report, problems=problems, missing=missing, secrets=None if sealed else tally.counts())
+    report = replace(
+        report,
+        problems=problems,
+        missing=missing,
+        secrets=None if sealed else tally.counts(),
+        quotes=not sealed,
+    )
     return Analysis(report=report, placed=tuple(placed), tokenizer=tokenizer)
 
 

@@ -238,6 +238,7 @@ class Report:
     `pool_sweep` is None where nobody asked for it, or the server has no pool of blocks.
     `missing` is the one of the `problems` that says which tokenizer is missing, where one is.
     `secrets` counts what was replaced before it was written, None where the capture does not tell.
+    `quotes` is False where nothing in it is, or may be, text of a prompt or an answer.
     """
 
     exchanges: int
@@ -249,3 +250,4 @@ class Report:
     pool_sweep: PoolSweep | None = None
     missing: str | None = None
     secrets: tuple[SecretCount, ...] | None = ()
+    quotes: bool = True
