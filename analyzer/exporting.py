@@ -21,6 +21,7 @@ from analyzer.prompts import Prompt
 from analyzer.registry import plugins
 from analyzer.reporting import DONE, FAILED, check_usage, read_analysis
 from analyzer.servers import ServerProfile, read_profile, read_settings
+from analyzer.whole_file import write_whole
 from store.db import Capture
 from store.records import ServerFact
 
@@ -118,12 +119,12 @@ def _write(exported: Exported, output: Path | None) -> None:
         if output is None:
             print(text, end="")
         else:
-            output.write_text(text, encoding="utf-8")
+            write_whole(output, text)
         return
     if exported.part_names is None:
         raise click.UsageError(f"-o {output} is a folder; this format is one file")
     for name, part in zip(exported.part_names, exported.parts, strict=True):
-        (output / name).write_text(f"{part}\n", encoding="utf-8")
+        write_whole(output / name, f"{part}\n")
 
 
 def _doubts(trace: Trace, facts: Sequence[ServerFact]) -> list[str]:

@@ -27,6 +27,7 @@ from analyzer.reports import ReportForm
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile
 from analyzer.settings import note_on_ignored, parse_settings
+from analyzer.whole_file import write_whole
 from analyzer.wording import one_line
 from store.db import Capture
 from store.engine import sqlite_path
@@ -148,7 +149,7 @@ def read_analysis(target: str, options: Options, *, no_text: bool = False) -> An
 def put(text: Callable[[int | None, bool], str], output: Path | None) -> None:
     """Write a text to a file or to stdout; it is made for that width in columns, in colour or not."""
     if output is not None:
-        output.write_text(_writable(text(None, False), "utf-8"), encoding="utf-8")
+        write_whole(output, _writable(text(None, False), "utf-8"))
         return
     if sys.stdout is None:
         raise OSError("stdout is closed; give -o FILE, or leave it open")
