@@ -16,13 +16,13 @@ import click
 from analyzer.exports import Exported, ExportForm, Row, Trace
 from analyzer.importing import MADE_UP_TIMES, how_imported
 from analyzer.no_text import without_text
+from analyzer.open_capture import open_capture
 from analyzer.pipeline import Analysis, Options
 from analyzer.prompts import Prompt
 from analyzer.registry import plugins
 from analyzer.reporting import DONE, FAILED, check_usage, read_analysis
 from analyzer.servers import ServerProfile, read_profile, read_settings
 from analyzer.whole_file import write_whole
-from store.db import Capture
 from store.records import ServerFact
 
 _SESSION, _PARENT_SESSION = "x-session-id", "x-parent-session-id"
@@ -37,7 +37,7 @@ def run_export(target: str, options: Options, *, form: str, output: Path | None)
     chosen = _form(form)
     check_usage(options)
     analysis = read_analysis(target, replace(options, explain=False), no_text=True)
-    with Capture.open(target) as capture:
+    with open_capture(target) as capture:
         facts = capture.facts()
     adapters = read_profile(facts).adapters | set(read_settings(facts, options.serve_command).lora_modules)
     trace = trace_of(analysis, read_profile(facts), adapters)

@@ -9,6 +9,7 @@ import base64
 import json
 from typing import Any
 
+from analyzer.typed import typed
 from store.db import Capture
 from store.records import Body, Exchange, ServerFact
 from store.sealed import POLICY, Part
@@ -41,13 +42,16 @@ def from_json(text: str) -> Capture:
     if not isinstance(read, dict) or read.get("schema") != SCHEMA:
         raise ValueError(f"no object of schema {SCHEMA}")
     capture = Capture.in_memory(POLICY)
-    try:
+    try:  # whatever fails, in whatever way: a stranger may have written it
         for row in read["exchanges"]:
             capture.copy_sealed(_read_exchange(row))
-        capture.save_facts([ServerFact(**{**fact, "body": fact["body"].encode()}) for fact in read["facts"]])
+        capture.save_facts(
+            [typed(ServerFact, {**fact, "body": fact["body"].encode()}) for fact in read["facts"]]
+        )
         capture.save_sealed([_read_part(part) for part in read["parts"]])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"a sealed capture that is damaged: {error}") from error
+    except Exception as error:
+        capture.close()
+        raise ValueError(f"it is damaged ({type(error).__name__})") from error
     return capture
 
 
@@ -72,15 +76,18 @@ def _exchange(exchange: Exchange) -> dict[str, Any]:
 
 def _read_exchange(row: dict[str, Any]) -> Exchange:
     sizes = {name: row.pop(f"{name}_bytes") for name in ("request", "response")}
-    return Exchange(
-        **row,
-        query="",
-        request_headers=(),
-        response_headers=(),
-        request=Body(wire_length=sizes["request"]),
-        response=Body(wire_length=sizes["response"]),
-        chunks=(),
-        error=None,
+    return typed(
+        Exchange,
+        {
+            **row,
+            "query": "",
+            "request_headers": (),
+            "response_headers": (),
+            "request": Body(wire_length=sizes["request"]),
+            "response": Body(wire_length=sizes["response"]),
+            "chunks": (),
+            "error": None,
+        },
     )
 
 
