@@ -229,7 +229,7 @@ main.add_command(watch)
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE",
-    help="A new file: .sqlite, a capture like any other; .json, one object.",
+    help="A new file: .sqlite or .json, captures like any other; .html, the report as one page.",
 )
 @analysis_options
 @key_file_option

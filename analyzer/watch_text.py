@@ -12,9 +12,9 @@ from typing import Any
 from analyzer.live import WHOLE_CAPTURE, Row
 from analyzer.live_capture import Update
 from analyzer.report import PrefillRate, Turn
+from analyzer.reports._opening import reuse
 from analyzer.reports._rows import cells
 from analyzer.reports.json_report import turn_object
-from analyzer.reports.text_report import reuse
 from analyzer.turns import summarise
 from analyzer.wording import counted, known, one_line
 

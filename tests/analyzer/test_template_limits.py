@@ -61,7 +61,7 @@ BOMBS = [
             ("''", "n.v.ljust(n.v|length * 8 + 8)"),
         )
     ),
-    "{% set n = namespace(v=[]) %}{% for i in range(99) %}{% set n.v = n.v + ['a' * 4 * 10**7] %}{% endfor %}",
+    "{% set n = namespace(v=[]) %}{% for _ in range(99) %}{% set n.v = n.v + ['a' * 30**5] %}{% endfor %}",
 ]
 HARMLESS = [
     "{{ 'a'.center(9) }}|{{ 'a'|center(9) }}|{{ '%9d' % 123456789 }}|{{ '{:>9}'.format(1234567890) }}",
