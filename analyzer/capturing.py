@@ -26,7 +26,8 @@ from proxy.probe import probe
 from proxy.recorder import Sink
 from proxy.serve import Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
-from store.db import Capture, CaptureError
+from proxy.sink_process import SinkProcess, write_capture
+from store.db import CaptureError
 from store.records import ServerFact
 from store.sealed import POLICY as SEALED
 
@@ -85,7 +86,7 @@ class _Closing(Sink, Protocol):
 def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) -> _Closing:
     """Where records go. Raises CaptureError, and for a sealed capture TokenizerError: it needs one."""
     if recording.redaction != SEALED:
-        return Capture.create_or_open(recording.target, redaction=recording.redaction)
+        return SinkProcess(write_capture, recording.target, recording.redaction, name="locality-writer")
     facts = (*told, *probe(upstream.url))
     settings = read_settings(facts, None)
     try:
