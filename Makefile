@@ -18,7 +18,7 @@ VLLM_PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python;
 CLIENTS ?= codex opencode qwen aider
 CLIENTS_DIR ?= .clients
 
-.PHONY: help demo test test-vllm test-clients check bench clean
+.PHONY: help demo test test-wire test-vllm test-clients check bench clean
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
@@ -34,6 +34,9 @@ demo: $(READY) ## capture a scripted agent's session and report on it
 test: $(READY) ## run the tests
 	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers
 	LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+
+test-wire: $(READY) ## pass 10,000 random exchanges through the proxy and compare both ends
+	LOCALITY_WIRE_EXCHANGES=10000 $(BIN)/python -m pytest --durations=3 tests/wire
 
 test-vllm: $(READY) ## hold ids, counts and hits against a real vLLM on the CPU
 	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers

@@ -30,8 +30,9 @@ from proxy.recorder import Sink
 from proxy.serve import Counts, Hint, Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
 from proxy.silence import SILENCE_SECONDS
-from store.db import Capture, CaptureError
+from proxy.sink_process import SinkProcess, write_capture
 from store.engine import shown, sqlite_path
+from store.errors import CaptureError
 from store.records import RunSeen, ServerFact
 from store.sealed import POLICY as SEALED
 from store.tally import Tally, tally_path
@@ -124,7 +125,7 @@ class _Closing(Sink, Protocol):
 def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) -> _Closing:
     """Where records go. Raises CaptureError, and for a sealed capture TokenizerError: it needs one."""
     if recording.redaction != SEALED:
-        return Capture.create_or_open(recording.target, redaction=recording.redaction)
+        return SinkProcess(write_capture, recording.target, recording.redaction, name="locality-writer")
     facts = (*told, *probe(upstream.url, trust=upstream.trust()))
     settings = read_settings(facts, None)
     try:
