@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +26,7 @@ from analyzer.sealing_process import SealingProcess
 from analyzer.servers import read_profile, read_settings
 from analyzer.settings import FACT_PATH, note_on_ignored, parse_settings, worth_keeping
 from analyzer.tokens import TokenizerError
+from proxy.access import ANYBODY_HERE, Access
 from proxy.probe import probe
 from proxy.recorder import Sink
 from proxy.serve import Counts, Hint, Session, Upstream, serve
@@ -52,7 +54,7 @@ class Recording:
     key_file: Path | None = None
 
 
-def run_proxy(upstream: Upstream, listen: tuple[str, int], recording: Recording) -> int:
+def run_proxy(upstream: Upstream, listen: tuple[str, int], access: Access, recording: Recording) -> int:
     """Serve until a signal comes. Returns the exit status: 1 where a record or the file was lost.
 
     Raises click.UsageError for a start line that is none.
@@ -61,7 +63,8 @@ def run_proxy(upstream: Upstream, listen: tuple[str, int], recording: Recording)
     def hint(url: str) -> str:
         return waiting_hint(url, SILENCE_SECONDS)
 
-    kept, _ = _capture(upstream, listen, recording, until_signal, hint)
+    session = partial(until_signal, told=access.told)
+    kept, _ = _capture(upstream, recording, session, listen=listen, access=access, hint=hint)
     return 0 if kept else 1
 
 
@@ -71,7 +74,7 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
     Raises click.UsageError for a start line that is none.
     """
     session = CommandSession(command)
-    _, counts = _capture(upstream, ("127.0.0.1", 0), recording, session)
+    _, counts = _capture(upstream, recording, session)
     if not counts.recorded and not counts.lost:
         print(nothing_recorded(counts.requests), file=sys.stderr)
     print_summary(recording.target, options)
@@ -80,21 +83,23 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
 
 def _capture(
     upstream: Upstream,
-    listen: tuple[str, int],
     recording: Recording,
     session: Session,
+    *,
+    listen: tuple[str, int] = ("127.0.0.1", 0),
+    access: Access = ANYBODY_HERE,
     hint: Hint | None = None,
 ) -> tuple[bool, Counts]:
     """One run of the proxy: whether all is kept. Refuses to start where the capture cannot be written."""
     facts = _told(recording.serve_command)
     run = RunSeen(key=secrets.token_hex(4), started_at_ns=time.time_ns())
-    sink = _sink(upstream, recording, facts)
+    sink = _sink(upstream, recording, facts, access.token)
     tally, ended = None, None
     try:
         sink.save_facts(facts)
         sink.save_run(run)
         tally = _tally(recording.target, run.key)
-        counts = serve(upstream, sink, listen=listen, session=session, tally=tally, hint=hint)
+        counts = serve(upstream, sink, listen=listen, session=session, access=access, tally=tally, hint=hint)
         ended = replace(run, ended_at_ns=time.time_ns(), lost=counts.lost)
     finally:
         told = ended is not None and _done(lambda: sink.save_run(ended))
@@ -122,10 +127,13 @@ class _Closing(Sink, Protocol):
     def close(self) -> None: ...
 
 
-def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) -> _Closing:
+def _sink(
+    upstream: Upstream, recording: Recording, told: Sequence[ServerFact], token: str | None
+) -> _Closing:
     """Where records go. Raises CaptureError, and for a sealed capture TokenizerError: it needs one."""
     if recording.redaction != SEALED:
-        return SinkProcess(write_capture, recording.target, recording.redaction, name="locality-writer")
+        given = recording.target, recording.redaction, token
+        return SinkProcess(write_capture, *given, name="locality-writer")
     facts = (*told, *probe(upstream.url, trust=upstream.trust()))
     settings = read_settings(facts, None)
     try:

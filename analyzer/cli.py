@@ -12,16 +12,15 @@ from typing import Any
 
 import click
 
+from analyzer.cli_capture import proxy, run
 from analyzer.cli_errors import explained
 from analyzer.cli_live import doctor, watch
 from analyzer.cli_options import (
-    UPSTREAM_OPTIONS,
     analysis_options,
     check_options,
     key_file_option,
     load_early,
     no_text_option,
-    proxy_options,
     text_or_json,
 )
 from analyzer.cli_traces import export, import_
@@ -53,48 +52,6 @@ def main() -> None:
       OPENAI_BASE_URL=http://127.0.0.1:8900/v1 your-agent
       locality report session.sqlite
     """
-
-
-@main.command()
-@proxy_options
-@click.option(
-    "--listen",
-    default="127.0.0.1:8900",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Port 0 takes a free one.",
-)
-@explained
-def proxy(listen: str, **recorded: Any) -> None:
-    """Stand in front of a server and record what agents send it.
-
-    Every response streams through as it comes. Recorded are POSTs to /v1/chat/completions,
-    /v1/completions, /v1/messages and /v1/responses; everything else passes unrecorded. SIGTERM or Ctrl-C
-    ends it: what is in flight may finish, the queue is written, and the counts are printed. The exit
-    status is 1 if a record was lost.
-    """
-    upstream, recording = _upstream(recorded), _recording(**recorded)
-    from analyzer import capturing
-
-    sys.exit(capturing.run_proxy(upstream, _address(listen), recording))
-
-
-@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@proxy_options
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-@explained
-def run(command: tuple[str, ...], redact: str, **recorded: Any) -> None:
-    """Run COMMAND with its traffic recorded, then print the report's summary.
-
-    The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
-    ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's.
-    """
-    upstream, recording = _upstream(recorded), _recording(redact=redact, **recorded)
-    from analyzer import capturing
-    from analyzer.pipeline import Options
-
-    options = Options(tokenizer=None if redact == "sealed" else recording.tokenizer)
-    sys.exit(capturing.run_command(upstream, recording, command, options))
 
 
 @main.command()
@@ -215,6 +172,8 @@ def verify(capture: str, **chosen: Any) -> None:
     sys.exit(verifying.run_verify(capture, Options(**chosen)))
 
 
+main.add_command(proxy)
+main.add_command(run)
 main.add_command(export)
 main.add_command(import_)
 main.add_command(doctor)
@@ -264,28 +223,3 @@ def list_plugins(what: str) -> None:
     width = max(len(name) for name, _ in rows) + 2
     for name, purpose in rows:
         click.echo(f"{name:<{width}}{purpose}")
-
-
-def _recording(*, capture: str, redact: str, key_file: Path | None, **kept: Any) -> Any:
-    if key_file is not None and redact != "sealed":
-        raise click.UsageError("--key-file is for --redact sealed")
-    from analyzer.capturing import Recording
-
-    return Recording(target=capture, redaction=redact, key_file=key_file, **kept)
-
-
-def _upstream(options: dict[str, Any]) -> Any:
-    from proxy.upstream import Upstream
-
-    url, *said = UPSTREAM_OPTIONS
-    try:
-        return Upstream.parse(options.pop(url), **{name: options.pop(name) for name in said})
-    except ValueError as error:
-        raise click.UsageError(f"--upstream: {error}") from error
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise click.UsageError(f"--listen {listen}: give HOST:PORT, such as 127.0.0.1:8900")
-    return host.strip("[]") or "127.0.0.1", int(port)

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from store.records import ServerFact
 
@@ -35,6 +36,18 @@ KEPT_METRICS = (
     STARTED,
 )
 """Of `/metrics`, only what tells about the cache and its age: the page is long, and comes again and again."""
+
+
+class _Unled(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follow nobody: only the upstream is asked."""
+
+
+def _opener(trust: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    # Past the proxies of the environment: the traffic itself goes past them as well.
+    return urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust), _Unled
+    )
 
 
 def probe(
@@ -67,7 +80,7 @@ def _ask(upstream: str, path: str, trust: ssl.SSLContext | None) -> ServerFact:
 
 def _answer(url: str, trust: ssl.SSLContext | None) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS, context=trust) as answer:
+        with _opener(trust).open(url, timeout=TIMEOUT_SECONDS) as answer:
             return answer.status, answer.read(MAX_ANSWER_BYTES)
     except urllib.error.HTTPError as error:
         with error:

@@ -20,6 +20,7 @@ from mitmproxy.addons import core, proxyserver, tlsconfig
 from mitmproxy.master import Master
 
 from proxy import http1, layers
+from proxy.access import ANYBODY_HERE, Access, Gate
 from proxy.addon import LocalityAddon
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import on_signal
@@ -79,18 +80,19 @@ def serve(
     *,
     listen: tuple[str, int],
     session: Session,
+    access: Access = ANYBODY_HERE,
     tally: Tally | None = None,
     hint: Hint | None = None,
 ) -> Counts:
     """Serve until `session` ends; returns what was kept and lost.
 
-    `listen` is (host, port); port 0 takes a free one. `tally` counts the exchanges as they begin.
-    Raises OSError when the address cannot be bound.
+    `listen` is (host, port); port 0 takes a free one. `access` says who may use it, `tally` counts the
+    exchanges as they begin. Raises OSError when the address cannot be bound.
     """
     # Until the very end: connections that are still open then make asyncio complain on stderr.
     with _errors_collected() as errors:
         recorder = Recorder(sink, tally)
-        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors).run(hint))
+        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors, access=access).run(hint))
 
 
 class _Proxy:
@@ -101,12 +103,15 @@ class _Proxy:
         listen: tuple[str, int],
         session: Session,
         errors: Sequence[str],
+        *,
+        access: Access,
     ) -> None:
         self.upstream = upstream
         self.listen = listen
         self.session = session
         self.errors = errors
         self.arrivals = Arrivals()
+        self.gate = Gate(access)
         self.hurried = asyncio.Event()
         self.recorder = recorder
         self.watch = Watch(upstream.url, self.recorder, trust=upstream.trust())
@@ -139,9 +144,11 @@ class _Proxy:
             finally:
                 _cancel(aside)
                 master.shutdown()
-                await running
-                self.addon.stop()
-                await asyncio.to_thread(self.recorder.close)
+                try:
+                    await running
+                finally:
+                    self.addon.stop()
+                    await asyncio.to_thread(self.recorder.close)
         recorder = self.recorder
         return Counts(
             recorded=recorder.recorded,
@@ -162,6 +169,7 @@ class _Proxy:
             layers.Layers(),
             tlsconfig.TlsConfig(),
             Sockets(servers),
+            self.gate,
             self.addon,
             self.arrivals,
         )

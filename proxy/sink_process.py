@@ -116,12 +116,14 @@ def _whole(seen: ResponseSeen, stamps: bytes) -> ResponseSeen:
     )
 
 
-def write_capture(pipe: Connection, target: str, redaction: str) -> None:
-    """The work of a process that writes an open capture."""
+def write_capture(pipe: Connection, target: str, redaction: str, token: str | None) -> None:
+    """The work of a process that writes an open capture; `token` is the proxy's own, and is never kept."""
     step_back()
     with contextlib.suppress(BrokenPipeError), pipe:
         try:
             capture = Capture.create_or_open(target, redaction=redaction)
+            if token is not None:
+                capture.learn(token)  # agents put their base URL into prompts
         except Exception as error:
             pipe.send(_told(error))
             return

@@ -66,6 +66,8 @@ class Upstream:
         Raises ValueError with the expected form.
         """
         parts = urlsplit(url)
+        if "@" in parts.netloc:  # not repeated: it is, or looks like, a password
+            raise ValueError("a server's address holds no user and password; agents send keys of their own")
         if parts.scheme not in _PORTS or not parts.hostname:
             raise ValueError(f"{url!r} is not a server address; give one like http://127.0.0.1:8000")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
