@@ -37,7 +37,9 @@ STREAMS = {
     "mixed ends": events("data: {}\r\n\n") + DONE,
     "byte order mark": "\ufeff" + events() + DONE,
     "no space after the colon": events("data:{}\n\n") + "data:[DONE]\n\n",
-    "comments, names and numbers": ": ping\n\nretry: 9\n\n" + events("event: x\nid: 1\ndata: {}\n: y\n\n") + DONE,
+    "comments, names and numbers": ": ping\n\nretry: 9\n\n"
+    + events("event: x\nid: 1\ndata: {}\n: y\n\n")
+    + DONE,
     "unknown fields": events("colour: blue\nnothing\ndata: {}\n\n") + DONE,
     "data in two lines": "".join(event(text).replace('"index"', '\ndata: "index"') for text in TEXTS) + DONE,
     "no blank line at the end": events() + DONE.rstrip("\n"),
@@ -140,6 +142,7 @@ def test_ends_are_told_apart(shared: Between, last: str, outcome: str, said: str
     assert read_chunks(client) == stream
     reply = read_reply(shared.recorded())
     assert (reply.outcome, reply.error) == (outcome, said)
+    assert (reply.answers[0].finish == "stop") == ("finish_reason" in last)
 
 
 def test_a_stream_that_breaks_off_breaks_off_at_the_client_too(shared: Between) -> None:

@@ -154,9 +154,7 @@ def test_without_a_check_the_upstream_is_reached_and_the_user_warned(
     assert f"WARNING: the certificate of {url} is not checked" in ran.stderr
 
 
-def test_http_1_1_is_asked_for_where_an_upstream_has_both(
-    tmp_path: Path, authority: Authority
-) -> None:
+def test_http_1_1_is_asked_for_where_an_upstream_has_both(tmp_path: Path, authority: Authority) -> None:
     context = authority.serves("127.0.0.1")
     context.set_alpn_protocols(["h2", "http/1.1"])
     with behind(tmp_path, context, "--cacert", str(authority.file)) as setup:
