@@ -89,7 +89,8 @@ class LocalityAddon:
     def _address(self, flow: HTTPFlow) -> None:
         """Name the upstream to itself: mitmproxy leaves out an IPv6 address's brackets, and the prefix."""
         flow.request.authority = ""  # of a target that is a whole URL only the path goes on
-        flow.request.path = self.path_prefix + flow.request.path
+        if flow.request.path != "*":  # OPTIONS: of the server as a whole
+            flow.request.path = self.path_prefix + flow.request.path
         if self.host is not None:
             flow.request.headers["Host"] = self.host
 

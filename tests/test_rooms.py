@@ -59,7 +59,7 @@ PURE = (
 
 STARTS_THE_PROXY = {
     "analyzer/capturing.py",
-    "analyzer/cli.py",
+    "analyzer/cli_capture.py",
     "analyzer/cli_traces.py",
     "analyzer/sealing_process.py",
 }

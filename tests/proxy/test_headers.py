@@ -130,6 +130,7 @@ def test_a_target_arrives_below_the_upstreams_path_as_it_was_spelled(tmp_path: P
     with between(tmp_path, prefix="/llm/v1") as setup:
         for target in ("/v1/models?limit=1&after=%20x%2F", "/api/hello?", "/a%2Fb/../c//d;e=f?g=h?i#j"):
             assert head_at_upstream(setup, post(path=target))[0] == f"POST /llm{target} HTTP/1.1".encode()
+        assert head_at_upstream(setup, post(path="*"))[0] == b"POST * HTTP/1.1"
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,7 @@ def test_ends_are_told_apart(shared: Between, last: str, outcome: str, said: str
     assert read_chunks(client) == stream
     reply = read_reply(shared.recorded())
     assert (reply.outcome, reply.error) == (outcome, said)
+    assert (reply.answers[0].finish == "stop") == ("finish_reason" in last)
 
 
 def test_a_stream_that_breaks_off_breaks_off_at_the_client_too(shared: Between) -> None:
