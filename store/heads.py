@@ -28,8 +28,8 @@ _KEPT = frozenset(
         "request-id", "retry-after", "server", "server-timing", "te", "traceparent", "trailer",
         "transfer-encoding", "upgrade", "user-agent", "vary", "via", "x-accel-buffering", "x-app",
         "x-client-request-id", "x-correlation-id", "x-data-parallel-rank", "x-parent-session-id",
-        "x-process-time", "x-request-id", "x-session-id", "x-should-retry", "www-authenticate",
-        "proxy-authenticate",
+        "x-process-time", "x-request-id", "x-session-affinity", "x-session-id", "x-should-retry",
+        "www-authenticate", "proxy-authenticate", "session-id", "thread-id",
     }
 )
 _KEPT_PREFIXES = ("access-control-", "x-stainless-", "x-ratelimit-", "anthropic-ratelimit-", "x-vllm-")

@@ -1,4 +1,7 @@
-"""Codex 0.171.0: its settings, and its script. It speaks the Responses API alone."""
+"""Codex 0.171.0: its settings, and its script. It speaks the Responses API alone.
+
+With its own provider, as here, it asks for a WebSocket first, which the proxy refuses.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,9 @@ from tests.clients.contract import (
 
 SETTINGS = f"""
 model = "{MODEL}"
-model_provider = "local"
 check_for_update_on_startup = false
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
-
-[model_providers.local]
-name = "local"
-base_url = "http://127.0.0.1:9/v1"
-env_key = "KEY"
-wire_api = "responses"
 
 [analytics]
 enabled = false
@@ -43,12 +39,12 @@ enabled = false
 [otel]
 exporter = "none"
 """
-PROVIDER = '-c model_providers.local.base_url="$LOCALITY_PROXY_URL/v1"'
-COMMAND = f"codex exec {PROVIDER} --skip-git-repo-check --disable plugins --disable apps"
+ADDRESS = '-c openai_base_url="$OPENAI_BASE_URL"'
+COMMAND = f"codex exec {ADDRESS} --skip-git-repo-check --disable plugins --disable apps"
 
 
 def prepare(home: Path) -> None:
-    """One provider; its address comes on the command line, as its settings know no variables."""
+    """No updates, no telemetry. Its address comes on the command line: its settings know no variables."""
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text(SETTINGS, encoding="utf-8")
 
@@ -75,7 +71,7 @@ CLIENT = Client(
     name="codex",
     packages=("@openai/codex@0.171.0",),
     commands=(f"{COMMAND} {shlex.quote(TASK)}", f"{COMMAND} resume --last {shlex.quote(FOLLOW_UP)}"),
-    environment={"KEY": KEY},
+    environment={"CODEX_API_KEY": KEY},
     prepare=prepare,
     answers=answers,
     dialect="responses",

@@ -73,8 +73,9 @@ def _install(folder: Path, name: str) -> bool:
     """Have one client; whether anything was to do. Raises Unreachable."""
     if client(name).pip:
         return _install_pip(folder / name, client(name).packages)
-    done = _install_npm(folder / name, client(name).packages)
-    return (_is_old(shutil.which("node")) and _install_npm(folder / "node", (NODE,))) or done
+    if _is_old(shutil.which("node")):
+        _install_npm(folder / "node", (NODE,))
+    return _install_npm(folder / name, client(name).packages)
 
 
 def _is_there(target: Path, packages: tuple[str, ...]) -> bool:

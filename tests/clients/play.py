@@ -25,7 +25,7 @@ from tests.clients.upstream import ClientUpstream, ScriptedModel
 from tests.conftest import environment
 from tests.tokenizers import folder_of
 
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 240
 TOKENIZER = "qwen3"
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 

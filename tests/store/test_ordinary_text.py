@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from store import heads
 from store.redact import Redactor
 from store.vault import Vault
 from tests.store.planted import HEX, URL_SAFE, Maker
@@ -105,3 +106,12 @@ def test_code_about_credentials_comes_out_as_it_went_in(text: str) -> None:
     redactor = Redactor(VAULT)
     for body in (text.encode(), in_json(text)):
         assert redactor.body(body) == (body, {})
+
+
+@pytest.mark.parametrize("name", ["x-session-id", "x-session-affinity", "session-id", "thread-id"])
+def test_an_agents_name_for_its_session_is_no_credential_and_stays_in_bodies_too(name: str) -> None:
+    redactor = Redactor(VAULT)
+    pair = (name, "01a229ea-e796-7ca2-aceb-eea49b9616a7")
+    assert heads.headers(redactor, (pair,)) == (pair,)
+    body = in_json(f"session {pair[1]} goes on")
+    assert redactor.body(body) == (body, {})
