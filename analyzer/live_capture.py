@@ -76,7 +76,8 @@ class LiveCapture:
 
     def updates(self, *, last: bool = False) -> Iterator[Update]:
         """What has come since; with `last`, also what would have come later, and all corrections."""
-        self._look()
+        if self._following.changed():
+            self._look()
         if last:
             self._alive_since_ns = max((mark.started_at_ns for mark in self._marks.values()), default=0) + 1
         self._due += [mark for mark in self._unplaced if self._is_over(mark) and mark not in self._due]
