@@ -23,6 +23,7 @@ from analyzer.doctor_checks import PROXY, Result, examined, lacking
 from analyzer.doctor_env import detours, read_variables
 from analyzer.doctor_others import CHECKS, UNNAMED
 from analyzer.doctor_text import Diagnosis, as_object, diagnosis_text
+from analyzer.engines import Engine
 from analyzer.find_tokenizer import find_tokenizer
 from analyzer.ledger import VLLM, engine_of
 from analyzer.reporting import CHECK_DID_NOT_HOLD, DONE, put
@@ -56,7 +57,7 @@ def _diagnosis(url: str | None, proxy: str | None, *, probe: bool) -> Diagnosis:
     if (asked := url or proxy) is None and probe:
         raise click.UsageError("--probe needs a URL to ask")
     results: list[Result] = []
-    profile, kind = ServerProfile(), None
+    profile, engine = ServerProfile(), None
     if proxy is not None:
         results += examined(Answers(facts=_upgraded(_api(proxy)), profile=profile), (PROXY,))
     if asked is not None:
@@ -68,12 +69,13 @@ def _diagnosis(url: str | None, proxy: str | None, *, probe: bool) -> Diagnosis:
                 "locality: no --probe through a proxy: it would be recorded; name the server", file=sys.stderr
             )
         answers = _answers(api, probe=probe and not passes_on)
-        profile, kind = answers.profile, _kind(answers)
-        results += examined(answers, CHECKS.get(kind or "", UNNAMED))
+        profile, engine = answers.profile, _kind(answers)
+        results += examined(answers, UNNAMED if engine is None else CHECKS.get(engine.name, UNNAMED))
     return Diagnosis(
         asked=None if asked is None else _api(asked).url,
         proxy=proxy,
-        kind=kind,
+        kind=engine.name if engine else None,
+        title=engine.title if engine else None,
         version=profile.version,
         results=tuple(results),
         variables=read_variables(os.environ, proxy=proxy, server=url if url != proxy else None),
@@ -99,11 +101,11 @@ def _upgraded(api: ServerApi) -> dict[str, ServerFact]:
     return {PROXY.name: fact}
 
 
-def _kind(answers: Answers) -> str | None:
+def _kind(answers: Answers) -> Engine | None:
     """Which kind of server it says it is; None: it does not."""
     engine = engine_of(answers.profile)
     told = engine.name != VLLM or engine.serves(answers.profile) or answers.profile.version is not None
-    return engine.name if told else None
+    return engine if told else None
 
 
 def _answers(api: ServerApi, *, probe: bool) -> Answers:

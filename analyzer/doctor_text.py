@@ -5,7 +5,7 @@ It finds nothing out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from analyzer.clients import Client
 from analyzer.doctor_checks import Result, lacking
 from analyzer.doctor_env import Variable
 from analyzer.layout import console_of, labelled, printed
-from analyzer.no_traffic import client_rows
 from analyzer.wording import known, one_line
 
 SCHEMA = "locality-doctor/1"
@@ -35,12 +34,14 @@ _LEADS = {
 class Diagnosis:
     """All that was found. `asked` is the address that was asked, `proxy` the one that agents are to use.
 
-    `kind` is the engine it says it is, None where it does not, or nothing was asked.
+    `kind` names the engine it says it is, `title` as its makers write it; None where it does not say, or
+    nothing was asked.
     """
 
     asked: str | None
     proxy: str | None
     kind: str | None
+    title: str | None
     version: str | None
     results: Sequence[Result]
     variables: Sequence[Variable]
@@ -91,7 +92,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, width: int | None, color: bool) -> s
 
 
 def _print_checks(console: Console, diagnosis: Diagnosis) -> None:
-    named = diagnosis.kind or "a server that does not say what it is"
+    named = diagnosis.title or "a server that does not say what it is"
     version = f" {diagnosis.version}" if diagnosis.version else ""
     console.print(one_line(f"{diagnosis.asked}: {named}{version}"), style="bold")
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -129,7 +130,16 @@ def _print_ways(console: Console, diagnosis: Diagnosis) -> None:
     if not diagnosis.pointed:
         console.print()
         console.print("where each client reads its base URL:", style="bold")
-        console.print(labelled(list(client_rows(diagnosis.clients))))
+        console.print(labelled(list(_client_rows(diagnosis))))
+
+
+def _client_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    """Where each client looks and, where the proxy's address is known, what to write there."""
+    for client in diagnosis.clients:
+        yield client.name, client.reads
+        if diagnosis.proxy:
+            lines = client.example.replace("{url}", diagnosis.proxy).split("\n")
+            yield from (("", f"  {line}") for line in lines)
 
 
 def _led(item: Variable, diagnosis: Diagnosis) -> str:

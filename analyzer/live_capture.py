@@ -76,9 +76,12 @@ class LiveCapture:
 
     def updates(self, *, last: bool = False) -> Iterator[Update]:
         """What has come since; with `last`, also what would have come later, and all corrections."""
-        self._look()
+        if self._following.changed():
+            self._look()
         if last:
             self._alive_since_ns = max((mark.started_at_ns for mark in self._marks.values()), default=0) + 1
+        if self._needs_correction() and (last or time.monotonic() >= self._not_before):
+            yield from self._corrections()
         self._due += [mark for mark in self._unplaced if self._is_over(mark) and mark not in self._due]
         if self._live is None and (self._due or self._introduced):
             self._live = self._made()
@@ -86,7 +89,7 @@ class LiveCapture:
             if self._live is not None and (last or self._live.places.ready(mark.id)):
                 self._due.remove(mark)
                 yield self._update(self._live, mark)
-        if self._needs_correction() and (last or time.monotonic() >= self._not_before):
+        if last and self._needs_correction():
             yield from self._corrections()
 
     def _look(self) -> None:

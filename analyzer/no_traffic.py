@@ -5,16 +5,8 @@ Whether any came is not found out here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from analyzer.clients import CLIENTS, Client
+from analyzer.clients import CLIENTS
 from analyzer.wording import counted
-
-
-def client_rows(clients: Sequence[Client]) -> Iterator[tuple[str, str]]:
-    """A client's name, and where it reads its base URL."""
-    for client in clients:
-        yield client.name, client.reads
 
 
 def waiting_hint(url: str, seconds: float) -> str:
@@ -34,5 +26,5 @@ def nothing_recorded(requests: int) -> str:
 
 
 def _with_clients(said: str) -> str:
-    rows = (f"  {name}: {reads}" for name, reads in client_rows(CLIENTS))
+    rows = (f"  {client.name}: {client.reads}" for client in CLIENTS)
     return "\n".join([f"locality: {said} Where each client reads its base URL:", *rows])

@@ -11,9 +11,9 @@ from typing import Any
 
 from analyzer.live import WHOLE_CAPTURE, Row
 from analyzer.live_capture import Update
-from analyzer.report import PrefillRate, Turn
+from analyzer.report import PrefillRate, Server, Turn
 from analyzer.reports._opening import reuse
-from analyzer.reports._rows import cells
+from analyzer.reports._rows import INEXACT, cells
 from analyzer.reports.json_report import turn_object
 from analyzer.turns import summarise
 from analyzer.wording import counted, known, one_line
@@ -29,13 +29,15 @@ MAY_CHANGE = "may change: an earlier request is not over"
 CORRECTED = "corrected"
 
 
-def lines_of(update: Update, *, form: str) -> Iterator[str]:
+def lines_of(update: Update, server: Server | None, *, form: str) -> Iterator[str]:
     """A line for each row."""
+    exact = server is None or server.engine_exact
     for row in update.rows:
         if form == "jsonl":
-            yield json.dumps(row_object(row, corrects=update.corrects), ensure_ascii=False)
+            told = row_object(row, corrects=update.corrects) | {"engine": server.engine if server else None}
+            yield json.dumps(told, ensure_ascii=False)
         else:
-            yield _line(row, corrects=update.corrects)
+            yield _line(row, corrects=update.corrects, exact=exact)
 
 
 def row_object(row: Row, *, corrects: bool) -> dict[str, Any]:
@@ -54,8 +56,9 @@ def row_object(row: Row, *, corrects: bool) -> dict[str, Any]:
     }
 
 
-def _line(row: Row, *, corrects: bool) -> str:
+def _line(row: Row, *, corrects: bool, exact: bool) -> str:
     number, place, tokens, share, lost, cached, story = cells(row.turn)
+    cached += "" if exact else INEXACT
     shown = (number, place, tokens, known(row.turn.token_source), share, lost, cached)
     fields = " ".join(f"{cell:>{width}}" for cell, width in zip(shown, _WIDTHS, strict=True))
     remarks = [CORRECTED] * corrects + [MAY_CHANGE] * (not row.settled)

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from analyzer.find_tokenizer import find_tokenizer
-from analyzer.live_capture import LiveCapture, Update
+from analyzer.live_capture import LiveCapture
 from analyzer.pipeline import Options
+from analyzer.report import Server
 from analyzer.reporting import DONE, check_usage
 from analyzer.servers import ServerProfile
 from analyzer.watch_text import HEADING, lines_of, summary_line
@@ -77,6 +78,7 @@ class _Watching:
         self._manner = manner
         self._changed_at = time.monotonic()
         self._silent = manner.only_new
+        self._assumed: tuple[str, ...] = ()
         self.stopped = False
 
     def run(self) -> None:
@@ -119,26 +121,34 @@ class _Watching:
             if file is not None and _is_gone(file):
                 _say(f"{self._target} was deleted or replaced: what follows is of the next one")
                 break
-            self._print(live.updates())
+            self._print(live, last=False)
             if self._silent:
                 ids = {turn.id for turn in live.turns()}
                 _say(f"there already: {counted(len(ids), 'exchange')}")
             self._silent = False
             time.sleep(POLL_SECONDS)
         if ending and not self.stopped:
-            self._print(live.updates(last=self._manner.once or self._manner.until_idle is not None))
+            self._print(live, last=self._manner.once or self._manner.until_idle is not None)
         print(f"locality: {one_line(summary_line(live.turns(), live.in_flight))}", file=sys.stderr)
 
-    def _print(self, updates: Iterator[Update]) -> None:
-        for update in updates:
+    def _print(self, live: LiveCapture, *, last: bool) -> None:
+        for update in live.updates(last=last):
             self._changed_at = time.monotonic()
+            self._introduce(live.server)
             if update.problem is not None:
                 _say(f"exchange {update.exchange_id} cannot be read: {update.problem}")
-            for line in lines_of(update, form=self._manner.form):
+            for line in lines_of(update, live.server, form=self._manner.form):
                 if not self._silent:
                     print(line, flush=True)
             if self.stopped:
                 return
+
+    def _introduce(self, server: Server | None) -> None:
+        """What is taken for granted of the server, whenever that is something else."""
+        assumed = () if server is None else server.assumed
+        for sentence in assumed if assumed != self._assumed else ():
+            _say(f"assumed: {sentence}")
+        self._assumed = assumed
 
 
 def _is_gone(file: OpenedFile) -> bool:

@@ -33,8 +33,18 @@ class Following:
     def __init__(self, capture: Reading) -> None:
         self._database = capture.database
         self._reader = BlobReader()
+        self._version = -1
         self._newest = 0
         self._open: set[int] = set()
+
+    def changed(self) -> bool:
+        """Whether anything was written since the last question; True where the database cannot tell."""
+        if self._database.dialect.name != "sqlite":
+            return True
+        with self._connected() as connection:
+            version = connection.exec_driver_sql("PRAGMA data_version").scalar_one()
+        before, self._version = self._version, version
+        return bool(version != before)
 
     def news(self) -> list[Mark]:
         """Exchanges that are new, or over since the last question."""

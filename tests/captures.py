@@ -124,3 +124,31 @@ def exchange_of(path: str, content: bytes) -> Exchange:
         ended="complete",
         error=None,
     )
+
+
+def request_seen(key: str, body: Any, at_ns: int = START_NS + 10**17) -> RequestSeen:
+    """A chat request as the proxy hands it over; by default it begins long after those of `write_capture`."""
+    return RequestSeen(
+        key=key,
+        started_at_ns=at_ns,
+        method="POST",
+        path="/v1/chat/completions",
+        query="",
+        headers=(),
+        body=json.dumps(body).encode(),
+    )
+
+
+def response_seen(key: str) -> ResponseSeen:
+    """Its answer, whole and without usage."""
+    return ResponseSeen(
+        key=key,
+        status=200,
+        headers=(),
+        body=b'{"usage": null}',
+        chunks=(),
+        ttft_ns=1,
+        duration_ns=2,
+        ended="complete",
+        error=None,
+    )

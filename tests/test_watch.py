@@ -14,11 +14,9 @@ from typing import Any
 
 import pytest
 
-from analyzer.live_capture import LiveCapture, Update
 from analyzer.pipeline import Options
 from store.db import Capture
-from store.records import RequestSeen, ResponseSeen, ServerFact
-from tests.captures import METRICS, Sent, usage, write_capture
+from tests.captures import Sent, request_seen, response_seen, usage, write_capture
 from tests.conftest import environment, eventually, locality, process, proxy, running
 from tests.sealed.made import sealed_copy
 
@@ -115,6 +113,7 @@ def test_objects_are_the_reports_without_what_the_whole_capture_tells(
     for ours, theirs in zip(found, json.loads(made)["turns"], strict=True):
         assert ours.pop("schema") == "locality-watch/1"
         assert ours.pop("settled") is True and ours.pop("corrects") is False
+        assert ours.pop("engine") == "vllm"
         assert (theirs.pop("problem") or "").startswith(ours.pop("problem") or "")
         for finding in theirs["findings"]:
             del finding["seconds"]
@@ -157,95 +156,14 @@ def test_with_new_only_what_comes_is_told_and_compared_with_what_was_there(
         assert eventually(lambda: any("there already: 4 exchanges" in line for line in watch.told), 60)
         assert watch.lines == []
         with Capture.create_or_open(str(capture), redaction="secrets") as writer:
-            writer.save_request(seen("late", chat("09:13", "List.", "Two.", "Read.", "Done.", "More.")))
-            writer.save_response(ended("late"))
+            writer.save_request(
+                request_seen("late", chat("09:13", "List.", "Two.", "Read.", "Done.", "More."))
+            )
+            writer.save_response(response_seen("late"))
         assert eventually(lambda: len(watch.lines) == 1, 60)
         assert watch.end() == 0
     row = json.loads(watch.lines[0])
     assert (row["id"], row["parent"]) == (5, 3)
-
-
-def seen(key: str, body: dict[str, Any], at_ns: int = 1_800_000_000_000_000_000) -> RequestSeen:
-    return RequestSeen(
-        key=key,
-        started_at_ns=at_ns,
-        method="POST",
-        path="/v1/chat/completions",
-        query="",
-        headers=(),
-        body=json.dumps(body).encode(),
-    )
-
-
-def ended(key: str) -> ResponseSeen:
-    return ResponseSeen(
-        key=key,
-        status=200,
-        headers=(),
-        body=b'{"usage": null}',
-        chunks=(),
-        ttft_ns=1,
-        duration_ns=2,
-        ended="complete",
-        error=None,
-    )
-
-
-def test_a_request_that_is_not_over_has_no_line_until_the_end_and_marks_those_after_it(
-    sample_tokenizer: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "c.sqlite"
-    write_capture(path, SENT[:1])
-    with Capture.create_or_open(str(path), redaction="secrets") as writer:
-        writer.save_request(seen("slow", chat("09:12", "Slow."), 1_800_000_000_000_000_000))
-        writer.save_request(seen("fast", chat("09:12", "Fast."), 1_800_000_000_000_000_001))
-        writer.save_response(ended("fast"))
-        with Capture.open(str(path)) as reader:
-            live = LiveCapture(reader, Options(tokenizer=str(sample_tokenizer)))
-            first = list(live.updates())
-            writer.save_response(ended("slow"))
-            second = list(live.updates())
-    assert [(update.exchange_id, update.rows[0].settled) for update in first] == [(1, True), (3, False)]
-    assert [(update.exchange_id, update.rows[0].settled) for update in second] == [(2, True)]
-    assert live.in_flight == 0
-
-
-def test_what_a_killed_proxy_left_open_is_told_and_marks_nothing(
-    sample_tokenizer: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "c.sqlite"
-    write_capture(path, SENT[:1])
-    with Capture.create_or_open(str(path), redaction="secrets") as writer:
-        writer.save_request(seen("killed", chat("09:12", "Slow.")))
-    with Capture.create_or_open(str(path), redaction="secrets") as writer:  # the next proxy asks at its start
-        started = 1_800_000_001_000_000_000
-        writer.save_facts([ServerFact(at_ns=started, path="/version", status=200, body=b'{"version": "1"}')])
-        writer.save_request(seen("next", chat("09:12", "Fast."), started + 1))
-        writer.save_response(ended("next"))
-        with Capture.open(str(path)) as reader:
-            found = list(LiveCapture(reader, Options(tokenizer=str(sample_tokenizer))).updates())
-    assert [(update.exchange_id, update.rows[0].settled) for update in found] == [
-        (1, True),
-        (2, True),
-        (3, True),
-    ]
-    assert found[1].rows[0].turn.outcome == "open"
-
-
-def test_what_the_server_says_later_corrects_the_lines_before(sample_tokenizer: Path, tmp_path: Path) -> None:
-    path = write_capture(tmp_path / "c.sqlite", SENT[:2], block_size=None)
-    with Capture.create_or_open(str(path), redaction="secrets") as writer, Capture.open(str(path)) as reader:
-        live = LiveCapture(reader, Options(tokenizer=str(sample_tokenizer)))
-        before = list(live.updates())
-        metrics = METRICS.replace('"16"', '"64"').encode()
-        writer.save_facts([ServerFact(at_ns=1, path="/metrics", status=200, body=metrics)])
-        after = list(live.updates())
-
-    def sizes(updates: list[Update]) -> list[tuple[int | None, bool]]:
-        return [(update.rows[0].turn.block_size, update.corrects) for update in updates]
-
-    assert sizes(before) == [(16, False), (16, False)]
-    assert sizes(after) == [(64, True), (64, True)]
 
 
 def test_sealed_captures_are_watched_too(capture: Path, sample_tokenizer: Path, tmp_path: Path) -> None:
@@ -256,6 +174,16 @@ def test_sealed_captures_are_watched_too(capture: Path, sample_tokenizer: Path, 
     for name in ("id", "conversation", "prompt_tokens", "reusable_tokens", "predicted_cached_tokens"):
         assert [row[name] for row in found] == [row[name] for row in made]
     assert found[2]["divergence"]["cause"] == "volatile.clock"
+
+
+def test_what_is_taken_for_granted_is_said_and_inexact_rules_are_marked(
+    sample_tokenizer: Path, tmp_path: Path
+) -> None:
+    capture = write_capture(tmp_path / "c.sqlite", SENT[:2], block_size=None)
+    made = watched(capture, sample_tokenizer, "--once", "--engine", "sglang")
+    assert all(line.split("  ")[-2].endswith("≈") for line in made.stdout.splitlines()[1:])
+    assert "assumed: block_size 1" in made.stderr
+    assert made.stderr.count("assumed: block_size") == 1
 
 
 def test_a_damaged_exchange_is_said_and_the_others_are_told(capture: Path, sample_tokenizer: Path) -> None:

@@ -27,7 +27,7 @@ _EXCERPT = 28
 _MARKS = {"exact": "=", "mismatch": "≠", "unchecked": "~"}
 _CACHE_MARKS = {"exact": "=", "server_less": "<", "server_more": ">"}
 _HEADINGS = ("id", "conv", "tokens", "reuse", "lost", "cached", "first divergence")
-_INEXACT = " ≈"
+INEXACT = " ≈"
 _SAID = ("pair.first", "template.error")
 """Notes that the row's own words tell already."""
 
@@ -44,7 +44,7 @@ def print_rows(console: Console, turns: Sequence[Turn], *, exact: bool) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in _HEADINGS:
         last = heading == _HEADINGS[-1]
-        heading += _INEXACT if heading == "cached" and not exact else ""
+        heading += INEXACT if heading == "cached" and not exact else ""
         table.add_column(heading, justify="left" if last else "right", no_wrap=not last, overflow="fold")
     for cells in rows:
         table.add_row(*(Text(cell) for cell in cells))

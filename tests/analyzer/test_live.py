@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from analyzer.live import WHOLE_CAPTURE
+from analyzer.live import Row
 from analyzer.live_capture import LiveCapture, Update
 from analyzer.pipeline import Options, analyze
+from analyzer.replay import Event, Simulation
 from analyzer.report import Turn
 from analyzer.watch_text import row_object
 from store.db import Capture
-from store.records import Chunk, RequestSeen, ResponseSeen, ServerFact
+from store.records import Chunk, Exchange, RequestSeen, ResponseSeen, ServerFact
 from tests.analyzer.random_sessions import Session
 from tests.captures import METRICS, MODELS
 
@@ -134,8 +135,6 @@ def events(exchanges: list[Made]) -> Iterator[tuple[Made, bool]]:
 
 def shown(turn: Turn) -> dict[str, Any]:
     """A row as the report's JSON has it, without what only the whole capture tells."""
-    from analyzer.live import Row
-
     return row_object(Row(turn=turn, settled=True), corrects=False)
 
 
@@ -218,5 +217,35 @@ def test_a_row_that_is_settled_is_never_told_otherwise(
     assert settled
 
 
-def test_a_row_lacks_only_what_the_whole_capture_tells() -> None:
-    assert WHOLE_CAPTURE == ("conversation_rendering", "residual", "notes")
+def test_a_line_late_in_a_session_costs_no_more_than_its_own_exchange(
+    sample_tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    played: list[Event] = []
+    exchange_of, apply = Capture.exchange, Simulation.apply
+
+    def counted(self: Capture, exchange_id: int) -> Exchange:
+        read.append(exchange_id)
+        return exchange_of(self, exchange_id)
+
+    def noted(self: Simulation, event: Event) -> None:
+        played.append(event)
+        apply(self, event)
+
+    monkeypatch.setattr(Capture, "exchange", counted)
+    monkeypatch.setattr(Simulation, "apply", noted)
+    messages: list[dict[str, Any]] = []
+    with Capture.create_or_open(str(tmp_path / "c.sqlite"), redaction="secrets") as writer:
+        writer.save_facts(facts(4096))
+        with Capture.open(str(tmp_path / "c.sqlite")) as reader:
+            live = LiveCapture(reader, Options(tokenizer=str(sample_tokenizer)))
+            for turn in range(100):
+                messages.append({"role": "user", "content": f"question {turn}"})
+                times = (1000 + turn * 10, 1001 + turn * 10, 1002 + turn * 10)
+                made = _exchange(random.Random(3), f"{turn}", list(messages), times)
+                writer.save_request(made.request())
+                writer.save_response(made.response())
+                assert len(list(live.updates())) == 1
+                messages.append({"role": "assistant", "content": f"answer {turn}"})
+    assert read == list(range(1, 101))
+    assert len(played) <= 6 * 100  # two choices: a start, a growth and an end each

@@ -16,6 +16,7 @@ from tests.bench.rounds import print_table
 from tests.bench.sealing import sealing
 from tests.bench.sessions import make_capture, rendering, report, report_memory, storage
 from tests.bench.streaming import streaming
+from tests.bench.watching import watching
 
 
 def main() -> None:
@@ -33,6 +34,7 @@ def main() -> None:
         lines += report(folder / "one.sqlite", tokenizer)
         lines += rendering(folder / "one.sqlite", tokenizer, bodies)
         lines += explaining(folder, tokenizer)
+        lines += watching(folder, tokenizer)
         lines += streaming(folder)
         lines += sealing(folder, tokenizer, folder / "one.sqlite", bodies)
         make_capture(folder / "ten.sqlite", sessions=10)
