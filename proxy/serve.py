@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import tempfile
 import time
@@ -116,7 +117,11 @@ class _Proxy:
             running = asyncio.create_task(master.run())
             watching = asyncio.create_task(self.watch.go_on())
             try:
-                await self.session(await self._listening(master, running))
+                url = await self._listening(master, running)
+                # What is here now stays: to look through all of it for garbage takes a tenth of a second.
+                gc.collect()
+                gc.freeze()
+                await self.session(url)
                 await self._drain()
                 watching.cancel()
                 await self.watch.conclude()

@@ -7,8 +7,9 @@ nothing that can fail: append, and give the same bytes back.
 from __future__ import annotations
 
 import time
+from array import array
 
-from store.records import Chunk
+from store.records import Arrivals
 
 
 class Tee:
@@ -22,7 +23,8 @@ class Tee:
     def __init__(self, started_ns: int) -> None:
         self._started_ns = started_ns
         self._pieces: list[bytes] = []
-        self._stamps: list[tuple[int, int]] = []
+        # No object for each piece: many of them have the interpreter look for garbage, which holds up all.
+        self._stamps = array("q")
         self._byte_end = 0
 
     def __call__(self, piece: bytes) -> bytes:
@@ -30,7 +32,8 @@ class Tee:
         if piece:
             self._byte_end += len(piece)
             self._pieces.append(piece)
-            self._stamps.append((self._byte_end, time.monotonic_ns() - self._started_ns))
+            self._stamps.append(self._byte_end)
+            self._stamps.append(time.monotonic_ns() - self._started_ns)
         return piece
 
     @property
@@ -39,11 +42,11 @@ class Tee:
         return b"".join(self._pieces)
 
     @property
-    def chunks(self) -> tuple[Chunk, ...]:
+    def chunks(self) -> Arrivals:
         """Where each piece ended, and when it came."""
-        return tuple(Chunk(byte_end=end, at_ns=at) for end, at in self._stamps)
+        return Arrivals(self._stamps)
 
     @property
     def first_ns(self) -> int | None:
         """When the first piece came, or None where none did."""
-        return self._stamps[0][1] if self._stamps else None
+        return self._stamps[1] if self._stamps else None
