@@ -10,15 +10,13 @@ import contextlib
 import multiprocessing
 import os
 import signal
-from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
 from store.db import Capture
 from store.errors import CaptureError
-from store.records import Chunk, RequestSeen, ResponseSeen, RunSeen, ServerFact
+from store.records import RequestSeen, ResponseSeen, RunSeen, ServerFact
 
 CLOSE_SECONDS = 60.0
 """How long the end may take: the log is moved into the file then."""
@@ -53,9 +51,7 @@ class SinkProcess:
 
     def save_response(self, seen: ResponseSeen) -> None:
         """See `Capture.save_response`."""
-        # Thousands of small objects take milliseconds to cross, during which nothing else runs here.
-        stamps = array("q", [number for chunk in seen.chunks for number in (chunk.byte_end, chunk.at_ns)])
-        self._ask("save_response", (replace(seen, chunks=()), stamps.tobytes()))
+        self._ask("save_response", seen)
 
     def save_facts(self, facts: Sequence[ServerFact]) -> None:
         """See `Capture.save_facts`."""
@@ -106,14 +102,7 @@ def asked(pipe: Connection) -> Iterator[tuple[str, Any]]:
             what, record = pipe.recv()
             if what == "close":
                 return
-            yield what, _whole(*record) if what == "save_response" else record
-
-
-def _whole(seen: ResponseSeen, stamps: bytes) -> ResponseSeen:
-    numbers = iter(array("q", stamps))
-    return replace(
-        seen, chunks=tuple(Chunk(byte_end=end, at_ns=at) for end, at in zip(numbers, numbers, strict=True))
-    )
+            yield what, record
 
 
 def write_capture(pipe: Connection, target: str, redaction: str, token: str | None) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import io
 import time
+from array import array
 
 from store.encodings import KEPT_BYTES, MAX_BYTES
-from store.records import Chunk
+from store.records import Arrivals
 
 ROOM_BYTES = 256 * 2**20
 """For all copies of bodies that are on their way."""
@@ -39,7 +40,8 @@ class Tee:
         self._started_ns = started_ns
         self._room = room
         self._kept = io.BytesIO()
-        self._stamps: list[tuple[int, int]] = []
+        # No object for each piece: many of them have the interpreter look for garbage, which holds up all.
+        self._stamps = array("q")
         self._whole = True
         self.failed: Exception | None = None
         self.length = 0
@@ -55,7 +57,7 @@ class Tee:
 
     def _keep(self, piece: bytes) -> None:
         self.length += len(piece)
-        self._stamps.append((self.length, time.monotonic_ns() - self._started_ns))
+        self._stamps.extend((self.length, time.monotonic_ns() - self._started_ns))
         if self._whole:
             if self.length <= MAX_BYTES and len(piece) <= self._room.left:
                 self._room.left -= self._kept.write(piece)
@@ -77,11 +79,11 @@ class Tee:
         return body
 
     @property
-    def chunks(self) -> tuple[Chunk, ...]:
+    def chunks(self) -> Arrivals:
         """Where each piece ended, and when it came."""
-        return tuple(Chunk(byte_end=end, at_ns=at) for end, at in self._stamps)
+        return Arrivals(self._stamps)
 
     @property
     def first_ns(self) -> int | None:
         """When the first piece came, or None where none did."""
-        return self._stamps[0][1] if self._stamps else None
+        return self._stamps[1] if self._stamps else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from store import encodings, heads
@@ -37,7 +38,7 @@ class CleanMessage:
 class EndedWith:
     """What else is kept of an exchange's end: the moments of its chunks, and a message."""
 
-    chunks: tuple[Chunk, ...]
+    chunks: Sequence[Chunk]
     error: str | None
 
 

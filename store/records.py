@@ -5,8 +5,10 @@ Nothing here reads or writes; a body is what crossed the wire, after redaction.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, overload
 
 type Headers = tuple[tuple[str, str], ...]
 
@@ -31,6 +33,33 @@ class Chunk:
 
     byte_end: int
     at_ns: int
+
+
+class Arrivals(Sequence[Chunk]):
+    """Chunks as bare numbers: to make an object of each would hold up the streams beside.
+
+    `numbers` holds `byte_end` and `at_ns` of each in turn.
+    """
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, numbers: array[int]) -> None:
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers) // 2
+
+    @overload
+    def __getitem__(self, at: int) -> Chunk: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Chunk, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Chunk | tuple[Chunk, ...]:
+        if isinstance(at, slice):
+            return tuple(self[number] for number in range(len(self))[at])
+        place = 2 * range(len(self))[at]
+        return Chunk(byte_end=self._numbers[place], at_ns=self._numbers[place + 1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +132,7 @@ class ResponseSeen:
     status: int | None
     headers: Headers
     body: bytes
-    chunks: tuple[Chunk, ...]
+    chunks: Sequence[Chunk]
     ttft_ns: int | None
     duration_ns: int | None
     ended: Ended
