@@ -13,11 +13,12 @@ from pathlib import PurePath
 from typing import Any, Protocol
 
 from analyzer.core import Rendering
-from analyzer.keyed_chain import KeyedChain
+from analyzer.keyed_chain import KeyedChain, key_name
 from analyzer.pipeline import Options, make_placer, make_reader
 from analyzer.prompts import PromptReader
 from analyzer.replies import read_reply
 from analyzer.sealed_facts import bare_facts
+from analyzer.sealed_overlap import CHAIN
 from analyzer.sealed_reading import BASIS, PROMPT
 from analyzer.sealed_rows import RowSealer
 from analyzer.sealed_secrets import SECRETS, secrets_of
@@ -32,8 +33,8 @@ from store.db import Capture
 from store.records import Exchange
 from store.sealed import Part
 
-REQUEST, RESPONSE, CHAIN, SEGMENTS = "request", "response", "chain", "segments"
-"""Kinds of sealed parts: structures of bodies, the keyed chain over a prompt's tokens, its segment map."""
+REQUEST, RESPONSE, SEGMENTS = "request", "response", "segments"
+"""Kinds of sealed parts: structures of bodies, a prompt's segment map."""
 
 SEALED_KINDS = (PROMPT, BASIS, REQUEST, RESPONSE, CHAIN, SEGMENTS, SECRETS)
 
@@ -133,7 +134,7 @@ def seal_capture(source: Capture, target: Capture, options: Options, key: bytes)
     reader, _ = make_reader(options, profile, settings)
     sealer = ExchangeSealer(reader, source, names_of(profile, settings), key)
     target.save_facts(bare_facts(facts))
-    target.save_sealed([basis_part(profile, reader.tokenizer)])
+    target.save_sealed([basis_part(profile, reader.tokenizer, key)])
     for exchange in source.exchanges():
         target.copy_sealed(exchange)
         target.save_sealed(sealer.seal(exchange))
@@ -145,13 +146,14 @@ def names_of(profile: ServerProfile, settings: ServerSettings) -> frozenset[str]
     return frozenset(name for name in own | profile.adapters | {*settings.lora_modules} if name)
 
 
-def basis_part(profile: ServerProfile, tokenizer: TokenizerFacts | None) -> Part:
-    """What a report tells of the tokenizer and of the model beside it; of a folder its own name alone."""
+def basis_part(profile: ServerProfile, tokenizer: TokenizerFacts | None, key: bytes) -> Part:
+    """What is told of the key, the tokenizer and the model beside it; of a folder its own name alone."""
     told = {
         "tokenizer": None if tokenizer is None else PurePath(tokenizer.directory).name,
         "backend": None if tokenizer is None else tokenizer.backend,
         "config": _bare_config(model_config(profile, tokenizer) or {}),
         "secrets_counted": True,
+        "key": key_name(key),
     }
     return _part(None, BASIS, 0, told)
 

@@ -63,6 +63,15 @@ def read_counted_secrets(capture: Capture) -> tuple[SecretCount, ...] | None:
         raise CaptureError("what the capture tells of its secrets is damaged") from error
 
 
+def read_key_name(capture: Capture) -> str | None:
+    """What names the key that it was sealed with, None where it does not tell."""
+    try:
+        name = _basis(capture).get("key")
+    except (ValueError, AttributeError):
+        return None
+    return name if isinstance(name, str) else None
+
+
 def _basis(capture: Capture) -> Mapping[str, Any]:
     parts = list(capture.sealed(BASIS))
     told: Mapping[str, Any] = json.loads(parts[-1].content) if parts else {}

@@ -135,7 +135,7 @@ class SealedSink:
             self._known = self._read_facts()
             reader, _ = make_reader(self._options, *self._known)
             self._sealer = ExchangeSealer(reader, self, names_of(*self._known), self._key)
-            self._unwritten.append(basis_part(self._known[0], reader.tokenizer))
+            self._unwritten.append(basis_part(self._known[0], reader.tokenizer, self._key))
         return self._sealer
 
     def _read_facts(self) -> tuple[ServerProfile, ServerSettings]:
