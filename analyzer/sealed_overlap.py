@@ -57,5 +57,6 @@ def overlap_line(found: Overlap | str) -> str:
         return found
     return (
         f"{found.shared_tokens} of {counted(found.tokens, 'token')} in B's prompts, in steps of"
-        f" {STEP_TOKENS}, begin as a prompt of A does; {found.whole} of {counted(found.prompts, 'prompt')} wholly"
+        f" {STEP_TOKENS}, begin as a prompt of A does; {found.whole} of {counted(found.prompts, 'prompt')}"
+        " wholly"
     )
