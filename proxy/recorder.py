@@ -75,6 +75,11 @@ class Recorder:
         """Whether something that the upstream said of itself could not be kept."""
         return FACTS in self._lost
 
+    @property
+    def room(self) -> int:
+        """Bytes that may still be queued."""
+        return self._room
+
     def put(self, record: Record) -> None:
         """Queue a record; returns at once. A full queue or a dead writer loses it, and counts it."""
         size = _size(record)
