@@ -42,6 +42,25 @@ key_file_option = click.option(
 )
 
 
+redact_options: tuple[Option, ...] = (
+    click.option(
+        "--redact",
+        type=click.Choice(["secrets", "sealed"]),
+        default="secrets",
+        show_default=True,
+        help="What never reaches disk. secrets: credentials, wherever they stand (see SECURITY.md)."
+        " sealed: all text of prompts and answers; the tokens are counted before anything is written.",
+    ),
+    click.option(
+        "--tokenizer",
+        metavar="DIR|NAME",
+        help="As for `locality report`; --redact sealed needs it while it records.",
+    ),
+    key_file_option,
+)
+"""What is left out of what is written, and what that takes."""
+
+
 def proxy_options[F: Callable[..., Any]](command: F) -> F:
     """What is recorded and where: for `proxy` and `run`."""
     return _with(
@@ -74,20 +93,7 @@ def proxy_options[F: Callable[..., Any]](command: F) -> F:
             metavar="FILE",
             help="Where to record: a file (mode 0600) or a SQLAlchemy URL. Added to if it is there.",
         ),
-        click.option(
-            "--redact",
-            type=click.Choice(["secrets", "sealed"]),
-            default="secrets",
-            show_default=True,
-            help="What never reaches disk. secrets: credentials, wherever they stand (see SECURITY.md)."
-            " sealed: all text of prompts and answers; the tokens are counted before anything is written.",
-        ),
-        click.option(
-            "--tokenizer",
-            metavar="DIR|NAME",
-            help="As for `locality report`; --redact sealed needs it while it records.",
-        ),
-        key_file_option,
+        *redact_options,
         _serve_command("Kept with the capture."),
     )
 
@@ -202,6 +208,11 @@ def check_options[F: Callable[..., Any]](command: F) -> F:
             help="How much worse than --baseline is still good: points of a share, per cent of a cost.",
         ),
     )
+
+
+def import_options[F: Callable[..., Any]](command: F) -> F:
+    """How an imported capture is written."""
+    return _with(command, *redact_options)
 
 
 output_option = click.option(

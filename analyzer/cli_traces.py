@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from analyzer.cli_errors import explained
-from analyzer.cli_options import analysis_options, load_early, output_option
+from analyzer.cli_options import analysis_options, import_options, load_early, output_option
 
 
 @click.command()
@@ -45,16 +45,37 @@ def export(capture: str, form: str, output: Path | None, **chosen: Any) -> None:
     help="What bodies of jsonl are that do not say theirs; see `locality list dialects`."
     " Default: told from each body's shape.",
 )
+@import_options
 @explained
-def import_(file: Path, form: str, output: str, *, dialect: str | None) -> None:
+def import_(
+    file: Path,
+    form: str,
+    output: str,
+    *,
+    dialect: str | None,
+    redact: str,
+    tokenizer: str | None,
+    key_file: Path | None,
+) -> None:
     """Make a capture of what others recorded: a HAR, mitmproxy's flows, or JSON lines of bodies.
 
-    Secrets are replaced as the proxy does. Exit status: 0 done, 1 a part could not be read (what could
-    be is kept) or CAPTURE is there already, 2 wrong usage.
+    Secrets are replaced as the proxy does, and text as it does with --redact sealed, which needs
+    --tokenizer. Exit status: 0 done, 1 a part could not be read (what could be is kept) or CAPTURE is there
+    already, 2 wrong usage.
     """
     from analyzer import importing
 
-    sys.exit(importing.run_import(importing.source(file, dialect, _read_flows), output, form=form))
+    source = importing.source(file, dialect, _read_flows)
+    sealing = None
+    if redact == "sealed":
+        if tokenizer is None:
+            raise click.UsageError(
+                "--redact sealed counts tokens before anything is written: give --tokenizer"
+            )
+        sealing = importing.Sealing(tokenizer=tokenizer, key_file=key_file)
+    elif key_file is not None:
+        raise click.UsageError("--key-file is for --redact sealed")
+    sys.exit(importing.run_import(source, output, form=form, sealing=sealing))
 
 
 def _read_flows(path: Path) -> Any:

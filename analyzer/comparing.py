@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,10 +17,12 @@ from rich.text import Text
 from analyzer.comparison import Comparison, compare
 from analyzer.finding_words import UNCLAIMED
 from analyzer.layout import console_of, printed
+from analyzer.open_capture import open_capture
 from analyzer.pipeline import Options
 from analyzer.report import CauseTotal, Report
 from analyzer.reporting import DONE, FAILED, check_usage, put, read_report
 from analyzer.reports.json_report import rounded, server_object, summary_object
+from analyzer.sealed_overlap import Overlap, overlap, overlap_line
 from analyzer.wording import counted, duration, known, one_line
 
 SCHEMA = "locality-compare/1"
@@ -38,18 +40,21 @@ def run_compare(targets: tuple[str, str], options: Options, *, form: str) -> int
     check_usage(options)
     reports = [read_report(target, options, no_text=True) for target in targets]
     found = compare(*reports)
+    with open_capture(targets[0]) as a, open_capture(targets[1]) as b:
+        prompts = overlap(a, b)
     if form == "json":
-        text = json.dumps(as_object(found, targets), indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(as_object(found, targets, prompts), indent=1, ensure_ascii=False) + "\n"
         put(lambda width, color: text, None)
     else:
-        put(lambda width, color: comparison_text(found, targets, width=width, color=color), None)
+        lines = () if prompts is None else (overlap_line(prompts),)
+        put(lambda width, color: comparison_text(found, targets, lines, width=width, color=color), None)
     empty = [target for target, report in zip(targets, reports, strict=True) if not report.summary.rendered]
     for target in empty:
         print(f"locality: nothing of {target} was rendered; `locality report` says why", file=sys.stderr)
     return FAILED if empty else DONE
 
 
-def as_object(found: Comparison, targets: tuple[str, str]) -> dict[str, Any]:
+def as_object(found: Comparison, targets: tuple[str, str], prompts: Overlap | str | None) -> dict[str, Any]:
     """The comparison as one JSON object; summaries and servers are as in the report's."""
     sides = {
         name: {
@@ -64,7 +69,8 @@ def as_object(found: Comparison, targets: tuple[str, str]) -> dict[str, Any]:
         **sides,
         "causes": [{"cause": pair.cause, "a": _total(pair.a), "b": _total(pair.b)} for pair in found.causes],
         "better": found.better,
-        "cautions": list(found.cautions),
+        "cautions": [*found.cautions, *([prompts] if isinstance(prompts, str) else [])],
+        "shared_prompts": asdict(prompts) if isinstance(prompts, Overlap) else None,
     }
 
 
@@ -72,12 +78,16 @@ def _total(total: CauseTotal | None) -> dict[str, Any] | None:
     return None if total is None else rounded(asdict(total))
 
 
-def comparison_text(found: Comparison, targets: tuple[str, str], *, width: int | None, color: bool) -> str:
-    """The verdict, a table of totals, one of causes, and what makes the two hard to compare."""
+def comparison_text(
+    found: Comparison, targets: tuple[str, str], lines: Sequence[str] = (), *, width: int | None, color: bool
+) -> str:
+    """The verdict, `lines`, a table of totals, one of causes, and what makes the two hard to compare."""
     console = console_of(width, color=color)
     for name, target in zip("AB", targets, strict=True):
         console.print(one_line(f"{name}: {target}"), soft_wrap=True)
     console.print(verdict(found), style="bold")
+    for line in lines:
+        console.print(line)
     console.print()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("", overflow="fold")

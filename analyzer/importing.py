@@ -15,15 +15,21 @@ from pathlib import Path
 
 import click
 
-from analyzer.imports import UNTIMED, ImportForm, Read, Source
+from analyzer.find_tokenizer import find_tokenizer
+from analyzer.imports import FACT_PATH, UNTIMED, ImportForm, Read, Source
+from analyzer.pipeline import Options
 from analyzer.registry import plugins
 from analyzer.reporting import DONE, FAILED
+from analyzer.seal import seal_capture
+from analyzer.seal_key import seal_key
+from analyzer.servers import ServerProfile
+from analyzer.tokens import start_loading
 from store.db import Capture
 from store.engine import shown, sqlite_path
 from store.errors import CaptureError
 from store.records import RequestSeen, ServerFact
+from store.sealed import POLICY as SEALED
 
-FACT_PATH = "import"
 MADE_UP_TIMES, TIMES_OF_THE_FILE = "made from the order", "the file's"
 
 _STEP_NS = 1_000_000
@@ -41,30 +47,53 @@ class _Tally:
     unread: list[str] = field(default_factory=list)
 
 
-def run_import(source: Source, target: str, *, form: str) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealing:
+    """What a sealed capture is made with: the served model's tokenizer, and where its key is to be kept."""
+
+    tokenizer: str
+    key_file: Path | None = None
+
+
+def run_import(source: Source, target: str, *, form: str, sealing: Sealing | None = None) -> int:
     """Import one file into a new capture; returns the exit status: 1 where a part of it could not be read.
 
-    Raises click.UsageError for a format that is none, CaptureError where the capture is there already.
+    With `sealing` no text of it is written. Raises click.UsageError for a format that is none, CaptureError
+    where the capture is there already, TokenizerError where `sealing` has none that can be used.
     """
     chosen = _form(form)
     path = sqlite_path(target)
     if path is not None and path.exists():
         raise CaptureError(f"{path} is there already; choose another path, or remove it first")
+    key = b""
+    if sealing is not None:  # whatever fails of it fails before there is a capture
+        start_loading(find_tokenizer(sealing.tokenizer, ServerProfile())).result()
+        key = seal_key(sealing.key_file)
     tally = _Tally()
-    with Capture.create_or_open(target, redaction="secrets") as capture:
+    with Capture.create_or_open(target, redaction="secrets" if sealing is None else SEALED) as capture:
         if capture.counts().exchanges:
             raise CaptureError(f"{shown(target)} holds exchanges already; choose another target")
-        try:
-            _keep(capture, chosen, source, tally)
-        except ValueError as error:
-            tally.unread.append(f"{source.path}: {error}")
-        if tally.kept:
-            capture.save_facts([_fact(form, tally)])
+        if sealing is None:
+            _read_all(capture, chosen, source, tally)
+        else:
+            with Capture.in_memory() as said:
+                _read_all(said, chosen, source, tally)
+                options = Options(tokenizer=sealing.tokenizer)
+                seal_capture(said, capture, options, key)
     if not tally.kept and path is not None:
         path.unlink()
     for line in _told(target, tally):
         print(f"locality: {line}", file=sys.stderr)
     return FAILED if tally.unread or not tally.kept else DONE
+
+
+def _read_all(capture: Capture, form: ImportForm, source: Source, tally: _Tally) -> None:
+    try:
+        _keep(capture, form, source, tally)
+    except ValueError as error:
+        tally.unread.append(f"{source.path}: {error}")
+    if tally.kept:
+        capture.save_facts([_fact(form.name, tally)])
 
 
 def source(path: Path, dialect: str | None, read_flows: Callable[[Path], Read]) -> Source:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from analyzer.blocks import common_prefix
@@ -42,12 +43,17 @@ class KeyedChain:
         return bytes(made)
 
 
-def common_tokens(a: bytes, b: bytes) -> int:
-    """How many tokens, in steps of 16, two prompts share whose links these are."""
-    shorter = min(len(a), len(b)) // LINK_BYTES
-    equal = (
-        at
-        for at in range(shorter, 0, -1)
-        if a[(at - 1) * LINK_BYTES : at * LINK_BYTES] == b[(at - 1) * LINK_BYTES : at * LINK_BYTES]
-    )
-    return next(equal, 0) * STEP_TOKENS
+def links_in(chain: bytes) -> list[bytes]:
+    """The links of a chain, one by one."""
+    return [chain[at : at + LINK_BYTES] for at in range(0, len(chain), LINK_BYTES)]
+
+
+def shared_tokens(chain: bytes, others: Set[bytes]) -> int:
+    """How many tokens, in steps of 16, a prompt shares with the nearest of those whose links are `others`."""
+    links = links_in(chain)
+    return next((at for at in range(len(links), 0, -1) if links[at - 1] in others), 0) * STEP_TOKENS
+
+
+def key_name(key: bytes) -> str:
+    """What tells that two captures have the same key, and nothing of the key."""
+    return hashlib.blake2b(b"the key of a sealed capture", key=key, digest_size=LINK_BYTES).hexdigest()

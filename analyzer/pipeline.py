@@ -21,7 +21,7 @@ from analyzer.prompts import PromptReader
 from analyzer.renderers import Job
 from analyzer.rendering import AUTO, prepare
 from analyzer.report import Report, Turn
-from analyzer.sealed_reading import is_sealed, read_placed, read_tokenizer
+from analyzer.sealed_reading import is_sealed, read_counted_secrets, read_placed, read_tokenizer
 from analyzer.secret_counts import SecretTally
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile, read_profile, read_settings, settle
@@ -110,7 +110,7 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
         report,
         problems=(*kept.sentences, *unusable, *said, *report.problems),
         missing=missing,
-        secrets=None if sealed else tally.counts(),
+        secrets=read_counted_secrets(capture) if sealed else tally.counts(),
         completeness=kept,
         quotes=not sealed,
     )

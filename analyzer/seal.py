@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol
 
 from analyzer.core import Rendering
-from analyzer.keyed_chain import KeyedChain
-from analyzer.pipeline import Fetch, Options, make_placer, make_reader
+from analyzer.keyed_chain import KeyedChain, key_name
+from analyzer.pipeline import Options, make_placer, make_reader
 from analyzer.prompts import PromptReader
 from analyzer.replies import read_reply
 from analyzer.sealed_facts import bare_facts
+from analyzer.sealed_overlap import CHAIN
 from analyzer.sealed_reading import BASIS, PROMPT
 from analyzer.sealed_rows import RowSealer
+from analyzer.sealed_secrets import SECRETS, secrets_of
 from analyzer.segments import segments_of
 from analyzer.servers import ServerProfile, TokenizerFacts, model_config, read_profile, read_settings
 from analyzer.settings import ServerSettings
@@ -31,10 +33,10 @@ from store.db import Capture
 from store.records import Exchange
 from store.sealed import Part
 
-REQUEST, RESPONSE, CHAIN, SEGMENTS = "request", "response", "chain", "segments"
-"""Kinds of sealed parts: structures of bodies, the keyed chain over a prompt's tokens, its segment map."""
+REQUEST, RESPONSE, SEGMENTS = "request", "response", "segments"
+"""Kinds of sealed parts: structures of bodies, a prompt's segment map."""
 
-SEALED_KINDS = (PROMPT, BASIS, REQUEST, RESPONSE, CHAIN, SEGMENTS)
+SEALED_KINDS = (PROMPT, BASIS, REQUEST, RESPONSE, CHAIN, SEGMENTS, SECRETS)
 
 _ANY_BLOCK_SIZE = 16
 """Blocks are counted again by whoever reads a sealed capture."""
@@ -43,15 +45,26 @@ _PLAIN = re.compile(r"[^/\s]{1,200}")
 _OF_ITS_MAKER = frozenset(("_name_or_path", "name_or_path", "id2label", "label2id", "auto_map"))
 
 
+class Source(Protocol):
+    """Where exchanges with their bodies are."""
+
+    def exchange(self, exchange_id: int) -> Exchange:
+        """An exchange by its id."""
+
+    def secret_kinds(self) -> Collection[str]:
+        """The kinds of all secrets that were found so far."""
+
+
 class ExchangeSealer:
     """Seals exchanges one after another, in the order of their start.
 
-    `fetch` gives an exchange once more by its id, with its bodies; `key` is that of all fingerprints.
+    `source` gives an exchange once more by its id, with its bodies; `key` is that of all fingerprints.
     """
 
-    def __init__(self, reader: PromptReader, fetch: Fetch, known_names: frozenset[str], key: bytes) -> None:
+    def __init__(self, reader: PromptReader, source: Source, known_names: frozenset[str], key: bytes) -> None:
         self._reader = reader
-        self._placer = make_placer(fetch, reader, _ANY_BLOCK_SIZE, explain=True)
+        self._source = source
+        self._placer = make_placer(source.exchange, reader, _ANY_BLOCK_SIZE, explain=True)
         self._sealer = Sealer(key, self._count)
         self._keys = Keys(self._sealer.name)
         self._rows = RowSealer(known_names, self._keys)
@@ -69,6 +82,8 @@ class ExchangeSealer:
             parts.append(_part(exchange.id, PROMPT, prompt.index, self._rows.row(placed)))
             if placed.prompt.rendering is not None:
                 parts += self._of_tokens(exchange, placed.prompt.index, placed.prompt.rendering)
+        if counted := secrets_of(exchange, self._source.secret_kinds(), self._keys):
+            parts.append(_part(exchange.id, SECRETS, 0, counted))
         return parts
 
     def _of_tokens(self, exchange: Exchange, index: int, rendering: Rendering) -> Iterator[Part]:
@@ -117,10 +132,10 @@ def seal_capture(source: Capture, target: Capture, options: Options, key: bytes)
     facts = source.facts()
     profile, settings = read_profile(facts), read_settings(facts, options.serve_command)
     reader, _ = make_reader(options, profile, settings)
-    sealer = ExchangeSealer(reader, source.exchange, names_of(profile, settings), key)
+    sealer = ExchangeSealer(reader, source, names_of(profile, settings), key)
     target.save_facts(bare_facts(facts))
     target.copy_runs(source.runs())
-    target.save_sealed([basis_part(profile, reader.tokenizer)])
+    target.save_sealed([basis_part(profile, reader.tokenizer, key)])
     for exchange in source.exchanges():
         target.copy_sealed(exchange)
         target.save_sealed(sealer.seal(exchange))
@@ -132,12 +147,14 @@ def names_of(profile: ServerProfile, settings: ServerSettings) -> frozenset[str]
     return frozenset(name for name in own | profile.adapters | {*settings.lora_modules} if name)
 
 
-def basis_part(profile: ServerProfile, tokenizer: TokenizerFacts | None) -> Part:
-    """What a report tells of the tokenizer and of the model beside it; of a folder its own name alone."""
+def basis_part(profile: ServerProfile, tokenizer: TokenizerFacts | None, key: bytes) -> Part:
+    """What is told of the key, the tokenizer and the model beside it; of a folder its own name alone."""
     told = {
         "tokenizer": None if tokenizer is None else PurePath(tokenizer.directory).name,
         "backend": None if tokenizer is None else tokenizer.backend,
         "config": _bare_config(model_config(profile, tokenizer) or {}),
+        "secrets_counted": True,
+        "key": key_name(key),
     }
     return _part(None, BASIS, 0, told)
 

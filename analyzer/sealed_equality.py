@@ -1,10 +1,11 @@
 """Holds the report on a sealed capture against the one on the open capture: every number, label and path.
 
-Left out is what is text: sentences that may quote, what was replaced in bodies, and the tokenizer's folder.
+Left out is what is text: sentences that may quote, the names of headers, and the tokenizer's folder.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,8 @@ from analyzer.no_text import without_text
 from analyzer.notes import TEMPLATE_ERROR
 from analyzer.report import Report, Turn
 from analyzer.reports.json_report import as_object
+
+_PLACEHOLDER = re.compile(r"<[^>]*>")
 
 
 def differences(original: Report, sealed: Report) -> list[str]:
@@ -24,7 +27,24 @@ def _numbers(report: Report) -> Any:
     bare = without_text(report)
     server = replace(bare.server, tokenizer=None)
     turns = tuple(map(_without_sentences, bare.turns))
-    return as_object(replace(bare, redaction="", server=server, turns=turns, problems=(), secrets=None))
+    held = replace(bare, redaction="", server=server, turns=turns, problems=(), secrets=())
+    return {**as_object(held), "secrets": _secrets(bare)}
+
+
+def _secrets(report: Report) -> list[tuple[str, str, str, str, int]] | None:
+    """The counts by kind and place; of a place no name that a client chose."""
+    if report.secrets is None:
+        return None
+    return sorted(
+        (
+            item.kind,
+            item.side,
+            item.part,
+            _PLACEHOLDER.sub("<>", item.path if item.part == "body" else ""),
+            item.count,
+        )
+        for item in report.secrets
+    )
 
 
 def _without_sentences(turn: Turn) -> Turn:

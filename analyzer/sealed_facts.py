@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from analyzer.imports import FACT_PATH as IMPORTED
 from analyzer.sealed_settings import only_for_the_cache
 from analyzer.settings import FACT_PATH
 from store.records import ServerFact
@@ -51,6 +52,8 @@ def _bare(path: str, body: bytes) -> bytes | None:
         listed = said.get("data")
         models = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
         return _json({"data": [{key: item[key] for key in _MODEL if key in item} for item in models]})
+    if path == IMPORTED:
+        return _json({key: said[key] for key in ("format", "times", "untimed") if key in said})
     if path in ("/version", "/props"):
         return _json({key: said[key] for key in ("version", "total_slots") if key in said})
     return None

@@ -17,7 +17,7 @@ from store.sealed import POLICY, Part
 
 SCHEMA = "locality-sealed/1"
 
-_KINDS = ("basis", "prompt", "request", "response", "segments", "chain")
+_KINDS = ("basis", "prompt", "request", "response", "segments", "chain", "secrets")
 _BINARY = "chain"
 
 

@@ -15,7 +15,9 @@ from typing import Any
 from analyzer.core import Reply
 from analyzer.prompts import Prompt, ReadExchange
 from analyzer.reading import Request, dialect_of
+from analyzer.report import SecretCount
 from analyzer.sealed_rows import read_row
+from analyzer.sealed_secrets import read_secrets
 from analyzer.turns import Placed
 from store.db import Capture
 from store.errors import CaptureError
@@ -45,10 +47,35 @@ def is_sealed(capture: Capture) -> bool:
 def read_tokenizer(capture: Capture) -> ToldTokenizer | None:
     """The tokenizer it was sealed with, None where there was none. Raises CaptureError where damaged."""
     try:
-        told = [json.loads(part.content) for part in capture.sealed(BASIS)][-1:]
-        return next((_told(item) for item in told if item["tokenizer"] is not None), None)
-    except (ValueError, KeyError, TypeError) as error:
+        told = _basis(capture)
+        return None if told.get("tokenizer") is None else _told(told)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CaptureError(f"what the capture tells of its tokenizer is damaged: {error}") from error
+
+
+def read_counted_secrets(capture: Capture) -> tuple[SecretCount, ...] | None:
+    """What was replaced before it was sealed, None where that is not told. Raises CaptureError if damaged."""
+    try:
+        sealed = {part.exchange_id for part in capture.sealed(PROMPT)}
+        complete = len(sealed) == capture.counts().exchanges
+        return read_secrets(capture, complete=complete and _basis(capture).get("secrets_counted") is True)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CaptureError("what the capture tells of its secrets is damaged") from error
+
+
+def read_key_name(capture: Capture) -> str | None:
+    """What names the key that it was sealed with, None where it does not tell."""
+    try:
+        name = _basis(capture).get("key")
+    except (ValueError, AttributeError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+def _basis(capture: Capture) -> Mapping[str, Any]:
+    parts = list(capture.sealed(BASIS))
+    told: Mapping[str, Any] = json.loads(parts[-1].content) if parts else {}
+    return told
 
 
 def _told(item: Mapping[str, Any]) -> ToldTokenizer:

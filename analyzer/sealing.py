@@ -7,7 +7,7 @@ prompt is compared with earlier ones. All of it is done in the proxy's writer th
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -98,7 +98,7 @@ class SealedSink:
             # In the order of their start, and with what the server said only later.
             self._sealer, self._unwritten, self._instead_of = None, [], SEALED_KINDS
             self._waiting = sorted(
-                _Waiting(self._fetch(exchange_id).started_at_ns, exchange_id, "")
+                _Waiting(self.exchange(exchange_id).started_at_ns, exchange_id, "")
                 for exchange_id in self._shadow_ids
             )
         return sum(not self._sealed_next() for _ in range(len(self._waiting)))
@@ -113,10 +113,18 @@ class SealedSink:
         """Let go of all text."""
         self._shadow.close()
 
+    def exchange(self, exchange_id: int) -> Exchange:
+        """An exchange with all that was said in it, by its id in the sealed capture (`seal.Source`)."""
+        return replace(self._shadow.exchange(self._shadow_ids[exchange_id]), id=exchange_id)
+
+    def secret_kinds(self) -> Collection[str]:
+        """The kinds of secrets that were found (`seal.Source`)."""
+        return self._shadow.secret_kinds()
+
     def _seal_next(self) -> None:
         self._last = self._waiting.pop(0)
         exchange_id = self._last.exchange_id
-        self._unwritten += self._made().seal(self._fetch(exchange_id))
+        self._unwritten += self._made().seal(self.exchange(exchange_id))
 
     def _sealed_next(self) -> bool:
         try:
@@ -130,13 +138,10 @@ class SealedSink:
         if self._sealer is None:
             self._known = self._read_facts()
             reader, _ = make_reader(self._options, *self._known)
-            self._sealer = ExchangeSealer(reader, self._fetch, names_of(*self._known), self._key)
-            self._unwritten.append(basis_part(self._known[0], reader.tokenizer))
+            self._sealer = ExchangeSealer(reader, self, names_of(*self._known), self._key)
+            self._unwritten.append(basis_part(self._known[0], reader.tokenizer, self._key))
         return self._sealer
 
     def _read_facts(self) -> tuple[ServerProfile, ServerSettings]:
         facts = self._shadow.facts()
         return read_profile(facts), read_settings(facts, self._options.serve_command)
-
-    def _fetch(self, exchange_id: int) -> Exchange:
-        return replace(self._shadow.exchange(self._shadow_ids[exchange_id]), id=exchange_id)

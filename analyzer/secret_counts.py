@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from analyzer.report import SecretCount
-from analyzer.wording import counted
+from analyzer.wording import UNKNOWN, counted
 from store.records import Body, Exchange, Headers
 
 _PLACEHOLDER = re.compile(r"<secret:([a-z0-9-]+):\d+>")
@@ -51,11 +51,15 @@ class SecretTally:
 
     def counts(self) -> tuple[SecretCount, ...]:
         """The most frequent first."""
-        ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
-        return tuple(
-            SecretCount(kind=kind, side=side, part=part, path=path, count=count)
-            for (kind, side, part, path), count in ordered
-        )
+        return ordered(self._counts)
+
+
+def ordered(counts: Mapping[_Place, int]) -> tuple[SecretCount, ...]:
+    """Counts by kind, side, part and path, the most frequent first."""
+    return tuple(
+        SecretCount(kind=kind, side=side, part=part, path=path, count=count)
+        for (kind, side, part, path), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 def in_prompt(request: Body) -> bool:
@@ -78,8 +82,11 @@ def _kinds(text: str) -> Iterator[str]:
     return (match[1] for match in _PLACEHOLDER.finditer(text))
 
 
-def secret_lines(counts: tuple[SecretCount, ...]) -> Iterator[str]:
+def secret_lines(counts: tuple[SecretCount, ...] | None) -> Iterator[str]:
     """A line for all heads together, which no prompt is made of, and one for each kind in bodies."""
+    if counts is None:
+        yield f"secrets replaced before anything was written: {UNKNOWN}, the capture does not tell of all"
+        return
     in_heads = sum(item.count for item in counts if item.part != "body")
     bodies = [item for item in counts if item.part == "body"]
     if not counts:

@@ -30,7 +30,8 @@ class Proof:
 
     `searched` are all bytes of the copy, as they lie in the file and undone of the store's own compression;
     `texts` all strings of the original; `options` what both were rendered with. `content` makes of a sealed
-    capture what the copy's file is of its own, which is a page where `as_page`.
+    capture what the copy's file is of its own, which is a page where `as_page`. `secret_kinds` are what was
+    replaced in the original.
     """
 
     original: Report
@@ -42,6 +43,7 @@ class Proof:
     options: Options
     content: Callable[[Capture], bytes]
     as_page: bool
+    secret_kinds: frozenset[str]
 
     def failures(self) -> Iterator[str]:
         """What does not hold."""
@@ -56,7 +58,8 @@ class Proof:
         yield from (f"a number is not the original's: {item}" for item in found[:_SHOWN])
 
     def _text(self) -> Iterator[str]:
-        search = TextSearch(self.searched, allowed_words(self.sealed, self.copied, as_page=self.as_page))
+        allowed = allowed_words(self.sealed, self.copied, self.secret_kinds, as_page=self.as_page)
+        search = TextSearch(self.searched, allowed)
         found = sum(1 for _ in search.found(text.encode("utf-8", "surrogatepass") for text in self.texts))
         print(f"text: {len(self.texts):,} strings of the original searched for, {found} found")
         if found:

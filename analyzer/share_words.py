@@ -6,7 +6,7 @@ They are listed from the code and from what the server said, never from what is 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
 
@@ -28,8 +28,14 @@ from store.sealed import WITHHELD
 _SHAPES = (Request, Usage, Traits, Place, Divergence, Finding)
 
 
-def allowed_words(sealed: Capture, report: Report, *, as_page: bool) -> Iterator[bytes]:
-    """All of them, as they are spelt in the copy, or in the page that is made of it."""
+def allowed_words(
+    sealed: Capture, report: Report, secret_kinds: Iterable[str], *, as_page: bool
+) -> Iterator[bytes]:
+    """All of them, as they are spelt in the copy, or in the page that is made of it.
+
+    `secret_kinds` are what the store calls the secrets that it found in the original.
+    """
+    yield from (kind.encode() for kind in secret_kinds)
     yield from (word.encode() for word in _words(report))
     yield from (fact.body for fact in sealed.facts())
     yield from (part.content for part in sealed.sealed("basis"))

@@ -89,6 +89,7 @@ def _shared(original: Capture, output: Path, options: Options, key: bytes) -> It
             options=options,
             content=content,
             as_page=output.suffix == _HTML,
+            secret_kinds=original.secret_kinds(),
         )
         failures = list(proof.failures())
         if not failures:
@@ -156,5 +157,6 @@ _KINDS = {
     "response": "an answer's structure or, of a stream, its counts",
     "segments": "a map from fields to token ranges",
     "chain": "a keyed chain over the tokens",
+    "secrets": "counts of the secrets that had been replaced",
     "basis": "the tokenizer's name and the sizes in the model's configuration",
 }

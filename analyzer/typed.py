@@ -6,25 +6,20 @@ What values mean together is the reader's business; a type that is told by no cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAliasType, Union, get_args, get_origin, get_type_hints
 
 _LARGEST = 1 << 63
+_HINTS: dict[type, dict[str, Any]] = {}
 
 
 def typed[T](shape: type[T], values: Mapping[str, Any]) -> T:
     """The dataclass; raises ValueError for a value of another type, TypeError for a field it has not."""
-    hints = _hints(shape)  # type: ignore[arg-type]
+    hints = _HINTS.get(shape) or _HINTS.setdefault(shape, get_type_hints(shape))
     for name, value in values.items():
         if name in hints and not _fits(value, hints[name]):
             raise ValueError(f"{shape.__name__}.{name} is of another type")
     return shape(**values)
-
-
-@cache
-def _hints(shape: Any) -> dict[str, Any]:
-    return get_type_hints(shape)
 
 
 def _fits(value: Any, hint: Any) -> bool:

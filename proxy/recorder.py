@@ -85,6 +85,11 @@ class Recorder:
         if self._tally is not None:
             self._tally.add()
 
+    @property
+    def room(self) -> int:
+        """Bytes that may still be queued."""
+        return self._room
+
     def put(self, record: Record) -> None:
         """Queue a record; returns at once. A full queue or a dead writer loses it, and counts it."""
         size = _size(record)

@@ -43,6 +43,11 @@ class Reading:
         with self._engine.connect() as connection:
             return {row.name: row.value for row in connection.execute(select(tables.capture))}
 
+    def secret_kinds(self) -> frozenset[str]:
+        """Return the kinds of all secrets that were replaced so far."""
+        with self._engine.connect() as connection:
+            return frozenset(connection.scalars(select(tables.secret.c.kind).distinct()))
+
     def schema(self) -> list[str]:
         """Return the statements that made the tables of a SQLite database."""
         with self._engine.connect() as connection:

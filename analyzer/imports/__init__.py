@@ -12,6 +12,9 @@ from typing import Protocol
 
 from store.records import RequestSeen, ResponseSeen
 
+FACT_PATH = "import"
+"""Where a capture keeps how it was imported, beside what servers say of themselves."""
+
 UNTIMED = 0
 """The `started_at_ns` of a request of which the file does not say when it began."""
 

@@ -79,4 +79,4 @@ def notes(report: Report) -> Iterator[str]:
         yield f"assumed: {assumption}"
     yield from report.problems
     yield from ledger_lines(report)
-    yield from secret_lines(report.secrets or ())
+    yield from secret_lines(report.secrets)

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from samples.tokenizer import make_tokenizer_folder
+from tests.bench.agents import agents
 from tests.bench.caching import caching
 from tests.bench.explaining import explaining
 from tests.bench.rounds import print_table
@@ -37,6 +38,7 @@ def main() -> None:
         lines += watching(folder, tokenizer)
         lines += streaming(folder)
         lines += sealing(folder, tokenizer, folder / "one.sqlite", bodies)
+        lines += agents(folder, tokenizer)
         make_capture(folder / "ten.sqlite", sessions=10)
         lines += report_memory(folder / "ten.sqlite", tokenizer)
         lines += caching()

@@ -10,12 +10,10 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import zstandard
 
 from analyzer import sealed_rows, share_proof, structure
-from analyzer.keyed_chain import KeyedChain, common_tokens
 from analyzer.open_capture import open_capture
 from analyzer.pipeline import Options, analyze
 from analyzer.seal_key import seal_key
@@ -200,17 +198,6 @@ def test_the_store_lets_no_text_of_a_sealed_capture_in(tmp_path: Path) -> None:
         (exchange,) = capture.exchanges()
     assert exchange.request.wire_length == 6
     assert b"canary" not in path.read_bytes()
-
-
-def test_chains_of_one_key_tell_how_far_two_prompts_agree() -> None:
-    a = np.arange(100, dtype=np.int32)
-    b = a.copy()
-    b[70] = 7
-    one, other = KeyedChain(bytes(32)), KeyedChain(bytes(32))
-    assert common_tokens(one.links(a), other.links(b)) == 64
-    assert common_tokens(one.links(a), other.links(a)) == 96
-    assert common_tokens(one.links(a), KeyedChain(bytes([1] * 32)).links(a)) == 0
-    assert one.links(b) == KeyedChain(bytes(32)).links(b)  # what was known is what is computed
 
 
 def test_a_key_file_is_made_once_and_private(tmp_path: Path) -> None:
