@@ -43,7 +43,7 @@ def _turn(turn: Turn) -> Turn:
 
 
 def _divergence(divergence: Divergence) -> Divergence:
-    return replace(divergence, path=_own(divergence.path), before=None, after=None)
+    return replace(divergence, path=own_path(divergence.path), before=None, after=None)
 
 
 def _finding(finding: Finding) -> Finding:
@@ -51,7 +51,7 @@ def _finding(finding: Finding) -> Finding:
     return replace(
         finding,
         cause=known,
-        path=_own(finding.path),
+        path=own_path(finding.path),
         before=None,
         after=None,
         evidence=EVIDENCE if finding.evidence else finding.evidence,
@@ -60,10 +60,11 @@ def _finding(finding: Finding) -> Finding:
 
 
 def _secret(item: SecretCount) -> SecretCount:
-    return replace(item, path=_own(item.path) or "")
+    return replace(item, path=own_path(item.path) or "")
 
 
-def _own(path: str | None) -> str | None:
+def own_path(path: str | None) -> str | None:
+    """The path where each of its steps is an endpoint's own word or stands for a client's, else None."""
     steps = _MARKS.split(path or "")
     own = all(
         step in OWN or not step or step.isdigit() or _STANDS_FOR_A_KEY.fullmatch(step) for step in steps

@@ -15,9 +15,10 @@ from analyzer.seal import seal_capture
 from analyzer.sealed_equality import differences
 from analyzer.share_attack import confirmed, fingerprints_in, guessed
 from analyzer.share_canaries import canary_exchanges
-from analyzer.share_search import TextSearch, forms
+from analyzer.share_search import RUN, TextSearch, forms
 from analyzer.share_texts import words_of
 from analyzer.share_words import allowed_words
+from analyzer.wording import quoted
 from store.db import Capture
 from store.sealed import POLICY
 
@@ -60,10 +61,11 @@ class Proof:
     def _text(self) -> Iterator[str]:
         allowed = allowed_words(self.sealed, self.copied, self.secret_kinds, as_page=self.as_page)
         search = TextSearch(self.searched, allowed)
-        found = sum(1 for _ in search.found(text.encode("utf-8", "surrogatepass") for text in self.texts))
-        print(f"text: {len(self.texts):,} strings of the original searched for, {found} found")
-        if found:
-            yield f"{found} strings of the original stand in the copy, whole or in part"
+        runs = list(search.found(text.encode("utf-8", "surrogatepass") for text in self.texts))
+        print(f"text: {len(self.texts):,} strings of the original searched for, {len(runs)} found")
+        if runs:
+            such = quoted(runs[0].decode(errors="replace"), RUN)
+            yield f"{len(runs)} strings of the original stand in the copy, whole or in part, such as {such}"
 
     def _canaries(self) -> Iterator[str]:
         canary = f"canary{secrets.token_hex(8)}"

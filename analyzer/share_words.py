@@ -6,6 +6,7 @@ They are listed from the code and from what the server said, never from what is 
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -16,16 +17,21 @@ from analyzer.mismatch import Traits
 from analyzer.no_text import withheld
 from analyzer.reading import Request
 from analyzer.registry import plugins
-from analyzer.report import Report
+from analyzer.report import Note, Report
+from analyzer.seal import SEGMENTS
+from analyzer.sealed_json import SCHEMA
+from analyzer.sealed_reading import PROMPT
 from analyzer.sealed_rows import EVIDENCE, ROW_FIELDS
-from analyzer.share_page import own_page
+from analyzer.share_page import own_page, own_path
+from analyzer.structure import STRUCTURE
 from analyzer.structure_words import OWN, PLAIN_VALUES
 from analyzer.sweeping import no_sweep
 from store.db import Capture
-from store.records import ENDPOINTS
-from store.sealed import WITHHELD
+from store.records import ENDPOINTS, Exchange, ServerFact
+from store.sealed import WITHHELD, Part
 
-_SHAPES = (Request, Usage, Traits, Place, Divergence, Finding)
+_SHAPES = (Request, Usage, Traits, Place, Divergence, Finding, Exchange, Part, ServerFact, Note)
+_PATH = re.compile(rb'"([a-z_]+(?:\[\d+\]|\.[\w$<>]+)+)"')
 
 
 def allowed_words(
@@ -40,6 +46,7 @@ def allowed_words(
     yield from (fact.body for fact in sealed.facts())
     yield from (part.content for part in sealed.sealed("basis"))
     yield from (statement.encode() for statement in sealed.schema())
+    yield from _paths(sealed)
     if as_page:
         page = own_page(report)
         yield from (text.encode() for text in (page, html.unescape(page)))
@@ -47,9 +54,21 @@ def allowed_words(
             yield refused.encode()
 
 
+def _paths(sealed: Capture) -> Iterator[bytes]:
+    """Places in the endpoints' words alone, as a client may have written them in code."""
+    for kind in (PROMPT, SEGMENTS):
+        for part in sealed.sealed(kind):
+            for path in set(_PATH.findall(part.content)):
+                if own_path(path.decode()) is not None:
+                    yield b'"' + path + b'",'
+
+
 def _words(report: Report) -> Iterator[str]:
     yield from (*OWN, *ENDPOINTS, *ROW_FIELDS, EVIDENCE, WITHHELD, withheld(""))
-    yield from (f'"{word}":' for word in OWN)
+    names = {*OWN, *ROW_FIELDS, *(field.name for shape in _SHAPES for field in fields(shape)), *STRUCTURE}
+    yield from (f'{mark}"{name}":' for name in names for mark in "{,")
+    yield from (f'"{path}"' for path in ENDPOINTS)
+    yield f'{{"schema": "{SCHEMA}",'
     yield from (value for values in PLAIN_VALUES.values() for value in values)
     yield from (field.name for shape in _SHAPES for field in fields(shape))
     for folder in ("causes", "renderers", "dialects", "engines"):

@@ -17,6 +17,9 @@ from analyzer.structure_words import COUNTS, PLAIN_VALUES, is_free, is_own
 FINGERPRINT_BYTES = 8
 KEY_BYTES = 32
 
+STRUCTURE = ("length", "tokens", "fingerprint", "number", "numbers")
+"""What stands for a string, a number, or a list of numbers."""
+
 type CountTokens = Callable[[str], int | None]
 
 

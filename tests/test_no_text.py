@@ -173,7 +173,7 @@ def test_the_canaries_do_sing_without_the_option(capture: Path, folder: Path) ->
     assert sum(bool(turn["findings"]) for turn in turns) > 30
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("form", ["text", "json", "html"])
 @pytest.mark.parametrize("options", [(), ("--renderer", "jinja")], ids=["auto", "named"])
 def test_no_canary_is_in_a_report_without_text(
     capture: Path, folder: Path, form: str, options: tuple[str, ...]

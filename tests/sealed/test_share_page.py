@@ -16,6 +16,7 @@ from analyzer.reports.html_report import HtmlReport
 from analyzer.share_page import own_page, page_of
 from analyzer.share_search import TextSearch
 from tests.captures import Sent, usage, write_capture
+from tests.conftest import ROOT
 from tests.sealed.made import report_of, sealed_copy
 from tests.sealed.test_equality import broken, growing
 from tests.sealed.test_share import removed, shared
@@ -59,6 +60,34 @@ def test_a_prompt_about_pages_and_reports_can_be_shared(sample_tokenizer: Path, 
     bodies = [{"model": "tiny", "messages": messages[:count]} for count in (1, 3)]
     write_capture(capture, [Sent(body=body, usage=usage(9)) for body in bodies])
     assert shared(capture, sample_tokenizer, tmp_path / "s.html")[::2] == (0, "")
+
+
+OWN_FILES = (
+    "README.md",
+    "analyzer/reports/report.html.jinja",
+    "analyzer/reports/_opening.py",
+    "analyzer/sealed_rows.py",
+    "store/tables.py",
+)
+
+
+@pytest.mark.parametrize("suffix", [".sqlite", ".json", ".html"])
+def test_a_session_about_this_program_can_be_shared(
+    suffix: str, sample_tokenizer: Path, tmp_path: Path
+) -> None:
+    """The names that a copy spells out, and places such as messages[0].content, are told by any client."""
+    messages = [{"role": "system", "content": "You mend programs."}]
+    sent = []
+    for name in OWN_FILES:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        messages.append({"role": "user", "content": f"Read messages[{len(messages)}].content:\n{text}"})
+        for head in ("You mend programs.", "You write programs."):
+            body = {"model": "tiny", "messages": [{"role": "system", "content": head}, *messages[1:]]}
+            sent.append(Sent(body=body, usage=usage(90)))
+    capture = write_capture(tmp_path / "c.sqlite", sent)
+    status, said, complaints = shared(capture, sample_tokenizer, tmp_path / f"s{suffix}")
+    assert (status, complaints) == (0, "")
+    assert "strings of the original searched for, 0 found" in said
 
 
 @pytest.mark.parametrize(
