@@ -6,6 +6,7 @@ mitmproxy logs and swallows what a hook raises, so each hook that records counts
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from mitmproxy.connection import ConnectionState
-from mitmproxy.http import Headers, HTTPFlow, Response
+from mitmproxy.http import Headers, HTTPFlow, Request, Response
 
 from proxy.http1 import in_our_words
 from proxy.recorder import Recorder
@@ -27,18 +28,23 @@ WEBSOCKET_HINT = (
     b" (Codex: supports_websockets = false in its model provider) and it will use HTTP.\n"
 )
 
+SAVE_AFTER_SECONDS = 0.25
+"""Before a request without an answer is queued: the writer would hold up an answer that comes at once."""
+
 
 @dataclass(slots=True)
 class Live:
     """An exchange on its way: what has been seen of it so far. Times are monotonic nanoseconds."""
 
     key: str
+    request: Request
     path: str
     started_at_ns: int
     started_ns: int
     request_tee: Tee
     response_tee: Tee
     request_saved: bool = False
+    ended_ns: int | None = None
 
 
 def _counted(hook: Callable[[LocalityAddon, HTTPFlow], None]) -> Callable[[LocalityAddon, HTTPFlow], None]:
@@ -88,11 +94,16 @@ class LocalityAddon:
         if self.host is not None:
             flow.request.headers["Host"] = self.host
 
-    @_counted
     def request(self, flow: HTTPFlow) -> None:
-        """The request is complete: queue it, so that a killed proxy leaves what it saw."""
+        """The request is complete: queue it soon, so that a killed proxy leaves what it saw."""
+        if flow.id in self.live:
+            asyncio.get_running_loop().call_later(SAVE_AFTER_SECONDS, self.waited, flow)
+
+    @_counted
+    def waited(self, flow: HTTPFlow) -> None:
+        """The answer is not there yet: queue the request meanwhile."""
         if live := self.live.get(flow.id):
-            self._save_request(flow, live)
+            self._save_request(live)
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Stream every response: an event stream that is held back is an agent that times out."""
@@ -100,9 +111,15 @@ class LocalityAddon:
             live = self.live.get(flow.id)
             flow.response.stream = live.response_tee if live else True
 
-    @_counted
     def response(self, flow: HTTPFlow) -> None:
-        """The response came to its end."""
+        """The response came to its end: queue it as soon as the end is on its way to the client."""
+        if live := self.live.get(flow.id):
+            live.ended_ns = time.monotonic_ns()
+            asyncio.get_running_loop().call_soon(self.answered, flow)
+
+    @_counted
+    def answered(self, flow: HTTPFlow) -> None:
+        """The whole response has been passed on."""
         self._finish(flow, "complete", None)
 
     @_counted
@@ -117,6 +134,7 @@ class LocalityAddon:
     def stop(self) -> None:
         """Mark what is still in flight as cut off by the proxy's own end."""
         for live in list(self.live.values()):
+            self._save_request(live)
             self._save_end(live, None, "stopped", "the proxy was stopped")
         self.live.clear()
 
@@ -124,6 +142,7 @@ class LocalityAddon:
         now = time.monotonic_ns()
         live = Live(
             key=uuid4().hex,
+            request=flow.request,
             path=flow.request.path,
             started_at_ns=time.time_ns(),
             started_ns=now,
@@ -133,17 +152,19 @@ class LocalityAddon:
         self.live[flow.id] = live
         return live
 
-    def _save_request(self, flow: HTTPFlow, live: Live) -> None:
+    def _save_request(self, live: Live) -> None:
+        if live.request_saved:
+            return
         live.request_saved = True
         path, _, query = live.path.partition("?")
         self.recorder.put(
             RequestSeen(
                 key=live.key,
                 started_at_ns=live.started_at_ns,
-                method=flow.request.method,
+                method=live.request.method,
                 path=path.rstrip("/"),
                 query=query,
-                headers=_pairs(flow.request.headers),
+                headers=_pairs(live.request.headers),
                 body=(body := live.request_tee.close()),
                 wire_length=_if_cut(live.request_tee, body),
             )
@@ -153,8 +174,7 @@ class LocalityAddon:
         live = self.live.pop(flow.id, None)
         if live is None:
             return
-        if not live.request_saved:  # an answer, or the end, came before the whole request
-            self._save_request(flow, live)
+        self._save_request(live)  # it may not be whole: an answer, or the end, can come before
         self._save_end(live, flow.response, ended, message)
         self.watch.passed(broken=ended == "reset")
 
@@ -171,7 +191,7 @@ class LocalityAddon:
                 wire_length=_if_cut(tee, kept),
                 chunks=tee.chunks,
                 ttft_ns=tee.first_ns,
-                duration_ns=time.monotonic_ns() - live.started_ns,
+                duration_ns=(live.ended_ns or time.monotonic_ns()) - live.started_ns,
                 ended=ended,
                 error=message,
             )
