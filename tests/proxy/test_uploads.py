@@ -224,6 +224,8 @@ def test_copies_take_no_more_than_their_room() -> None:
     assert (second.close(), second.length) == (b"abc", 4)
     first(b"89a")
     assert (first.close(), first.length, room.left) == (b"123456789a", 10, 10)
+    first(b"an answer came before this")
+    assert (first.close(), room.left) == (b"", 10)
 
 
 def test_a_body_that_was_cut_on_the_way_says_how_long_it_was(tmp_path: Path) -> None:
