@@ -39,6 +39,7 @@ class _Draft:
     token_texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     calls: dict[object, list[str]] = field(default_factory=dict)
+    newest_id: str = ""
     finish: Finish | None = None
     stop_string: str | None = None
 
@@ -54,6 +55,14 @@ class _Draft:
         parts = self.calls.setdefault(key, ["", ""])
         parts[0] += name if isinstance(name, str) else ""
         parts[1] += arguments if isinstance(arguments, str) else ""
+
+    def key_of(self, call: Mapping[str, Any], place: int) -> str:
+        """A call's index; without one a new id begins a call, and what has neither goes on with it."""
+        if (index := call.get("index")) is not None:
+            return str(index)
+        if isinstance(begun := call.get("id"), str) and begun:
+            self.newest_id = begun
+        return self.newest_id or str(place)
 
     def end(self, reason: Any, stopped_at: Any) -> None:
         if isinstance(stopped_at, str) and stopped_at:
@@ -121,8 +130,8 @@ def _read_choice(choice: Mapping[str, Any], draft: _Draft) -> None:
             for place, call in enumerate(_mappings(holder.get("tool_calls"))):
                 function = call.get("function")
                 if isinstance(function, Mapping):
-                    key = call.get("index", place)
-                    draft.call(str(key), function.get("name"), function.get("arguments"))
+                    key = draft.key_of(call, place)
+                    draft.call(key, function.get("name"), function.get("arguments"))
     draft.end(choice.get("finish_reason"), choice.get("stop_reason"))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mitmproxy.connection import ConnectionState
-from mitmproxy.http import Headers, HTTPFlow, Response
+from mitmproxy.http import Headers, HTTPFlow, Request, Response
 
 from proxy.http1 import in_our_words
 from proxy.recorder import Recorder
@@ -32,6 +32,7 @@ class Live:
     """An exchange on its way: what has been seen of it so far. Times are monotonic nanoseconds."""
 
     key: str
+    request: Request
     path: str
     started_at_ns: int
     started_ns: int
@@ -98,7 +99,7 @@ class LocalityAddon:
     def request(self, flow: HTTPFlow) -> None:
         """The request is complete: queue it, so that a killed proxy leaves what it saw."""
         if live := self.live.get(flow.id):
-            self._save_request(flow, live)
+            self._save_request(live)
 
     @_counted
     def responseheaders(self, flow: HTTPFlow) -> None:
@@ -125,6 +126,7 @@ class LocalityAddon:
         """Mark what is still in flight as cut off by the proxy's own end."""
         for live in list(self.live.values()):
             try:
+                self._save_request(live)
                 self._save_end(live, None, "stopped", "the proxy was stopped")
             except Exception as error:
                 self.recorder.lose(live.key, f"stop: {type(error).__name__}: {error}")
@@ -135,6 +137,7 @@ class LocalityAddon:
         self.recorder.begun()
         live = Live(
             key=flow.id,
+            request=flow.request,
             path=target,
             started_at_ns=time.time_ns(),
             started_ns=now,
@@ -144,7 +147,9 @@ class LocalityAddon:
         self.live[flow.id] = live
         return live
 
-    def _save_request(self, flow: HTTPFlow, live: Live) -> None:
+    def _save_request(self, live: Live) -> None:
+        if live.request_saved:
+            return
         live.request_saved = True
         path, _, query = live.path.partition("?")
         kept = self._copy(live, live.request_tee, "request")
@@ -152,10 +157,10 @@ class LocalityAddon:
             RequestSeen(
                 key=live.key,
                 started_at_ns=live.started_at_ns,
-                method=flow.request.method,
+                method=live.request.method,
                 path=path.rstrip("/"),
                 query=query,
-                headers=_pairs(flow.request.headers),
+                headers=_pairs(live.request.headers),
                 body=kept,
                 wire_length=_if_cut(live.request_tee, kept),
             )
@@ -165,8 +170,7 @@ class LocalityAddon:
         live = self.live.pop(flow.id, None)
         if live is None:
             return
-        if not live.request_saved:  # an answer, or the end, came before the whole request
-            self._save_request(flow, live)
+        self._save_request(live)  # it may not be whole: an answer, or the end, can come before
         self._save_end(live, flow.response, ended, message)
         self.watch.passed(broken=ended == "reset")
 

@@ -80,8 +80,8 @@ class ClientConnection(Connection, _http1.Http1Server):
                 return
         yield from super().wait(event)
 
-    def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
-        """Send a part of an answer."""
+    def send_other(self, event: HttpEvent) -> layer.CommandGenerator[None]:
+        """Send a part of an answer that is no piece of its body."""
         if isinstance(event, Interim):
             if self.request and self.request.http_version == "HTTP/1.1" and not self.response:
                 head = http1.assemble_response_head(for_the_next_hop(event.response))
@@ -90,7 +90,7 @@ class ClientConnection(Connection, _http1.Http1Server):
         if isinstance(event, ResponseHeaders) and self.request:
             response = self._answer_to(self.request, event.response)
             event = ResponseHeaders(event.stream_id, response, event.end_stream)
-        for command in super().send(event):
+        for command in super().send_other(event):
             # Closed with bytes unread, TCP resets, and the answer is lost on its way (RFC 9112 9.6).
             if isinstance(command, commands.CloseConnection) and not self.request_done:
                 yield from self._linger()

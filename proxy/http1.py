@@ -18,8 +18,10 @@ from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
 from mitmproxy.proxy.layers.http._events import (
+    RequestData,
     RequestEndOfMessage,
     RequestTrailers,
+    ResponseData,
     ResponseEndOfMessage,
     ResponseTrailers,
 )
@@ -29,6 +31,11 @@ _HINT = re.compile(r"(?:^|(?<=\. )|(?<=\.))[^.]*\b(?:mitmproxy|option)\b[^.]*\.?
 _UNTRUSTED = "Certificate verify failed"
 _TRUST = "; --cacert FILE names the authority that signed it, --insecure goes without any"
 _LAST_CHUNK = b"0\r\n"
+_TRAILERS: dict[type, type[RequestTrailers | ResponseTrailers]] = {
+    RequestEndOfMessage: RequestTrailers,
+    ResponseEndOfMessage: ResponseTrailers,
+}
+_PIECES = frozenset({RequestData, ResponseData})
 _make_body_reader = _http1.make_body_reader
 
 
@@ -82,17 +89,19 @@ class Connection(_http1.Http1Connection):
         for command in super().read_body(event):
             if (
                 isinstance(command, ReceiveHttp)
-                and isinstance(command.event, RequestEndOfMessage | ResponseEndOfMessage)
-                and isinstance(self.body_reader, _ChunkedBody)
-                and self.body_reader.trailers
+                and (kind := _TRAILERS.get(type(command.event)))
+                and (trailers := getattr(self.body_reader, "trailers", None))
             ):
-                stream_id, trailers = command.event.stream_id, self.body_reader.trailers
-                side = RequestTrailers if isinstance(command.event, RequestEndOfMessage) else ResponseTrailers
-                yield ReceiveHttp(side(stream_id, trailers))
+                yield ReceiveHttp(kind(command.event.stream_id, trailers))
             yield command
 
     def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
-        """Send a part of a message; trailers stand between the last chunk and the end."""
+        """Send a part of a message."""
+        # Pieces of bodies are many, and each generator that they pass through costs.
+        return super().send(event) if type(event) in _PIECES else self.send_other(event)
+
+    def send_other(self, event: HttpEvent) -> layer.CommandGenerator[None]:
+        """Send what is no piece of a body; trailers stand between the last chunk and the end."""
         if isinstance(event, RequestTrailers | ResponseTrailers):
             self.trailers_to_send = event.trailers
             return

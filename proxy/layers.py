@@ -34,10 +34,10 @@ class ExchangeLayer(http.HttpStream):
     refusal: ResponseProtocolError | None = None
 
     def _handle_event(self, event: events.Event) -> layer.CommandGenerator[None]:
-        if isinstance(event, Interim):
-            yield http.SendHttp(event, self.context.client)
-        else:
-            yield from super()._handle_event(event)
+        return self._hand_on(event) if isinstance(event, Interim) else super()._handle_event(event)
+
+    def _hand_on(self, event: Interim) -> layer.CommandGenerator[None]:
+        yield http.SendHttp(event, self.context.client)
 
     def start_request_stream(self) -> layer.CommandGenerator[None]:
         """Connect to the upstream and begin to send."""

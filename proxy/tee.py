@@ -62,20 +62,21 @@ class Tee:
             if self.length <= MAX_BYTES and len(piece) <= self._room.left:
                 self._room.left -= self._kept.write(piece)
             else:
+                self._whole = False
                 self._cut()
 
     def _cut(self) -> None:
-        self._whole = False
         kept = self._kept.tell()
         beginning = self._kept.getbuffer()[: min(kept, KEPT_BYTES)].tobytes()
         self._kept = io.BytesIO()
         self._room.left += kept - self._kept.write(beginning)
 
     def close(self) -> bytes:
-        """Return what is kept, and free its room."""
+        """Return what is kept, and free its room; what still passes is only counted."""
         body = self._kept.getvalue()
         self._room.left += len(body)
         self._kept = io.BytesIO()
+        self._whole = False
         return body
 
     @property

@@ -42,8 +42,13 @@ class Upstream:
         """Whether it is spoken to over TLS."""
         return self.origin.startswith("https:")
 
-    def trust(self) -> ssl.SSLContext:
-        """Whom to believe that it is the upstream. Raises ValueError where `ca_file` has no certificates."""
+    def trust(self) -> ssl.SSLContext | None:
+        """Whom to believe that it is the upstream; None without TLS.
+
+        Raises ValueError where `ca_file` has no certificates.
+        """
+        if not self.is_tls:
+            return None
         try:
             context = ssl.create_default_context(cafile=self.trusted())
         except OSError as error:  # ssl.SSLError among them

@@ -33,12 +33,12 @@ class Interim(HttpEvent):
 class UpstreamConnection(Connection, _http1.Http1Client):
     """A connection to the upstream, over which requests of one client go."""
 
-    def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
-        """Send a part of a request."""
+    def send_other(self, event: HttpEvent) -> layer.CommandGenerator[None]:
+        """Send a part of a request that is no piece of its body."""
         if isinstance(event, RequestHeaders):
             request = for_the_next_hop(event.request)
             event = RequestHeaders(event.stream_id, request, event.end_stream)
-        yield from super().send(event)
+        yield from super().send_other(event)
 
     def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
         """Read the answer's head; what comes before it is handed on (RFC 9110 15.2), but for 100.

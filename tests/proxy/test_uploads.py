@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import socket
@@ -16,6 +17,8 @@ import pytest
 
 from proxy import tee
 from proxy.tee import Room, Tee
+from store.db import Capture
+from store.records import RequestSeen
 from tests.conftest import proxy
 from tests.proxy.bare import CHAT, Between, answer, between, post
 from tests.upstream.bare import OK, BareUpstream
@@ -221,3 +224,24 @@ def test_copies_take_no_more_than_their_room() -> None:
     assert (second.close(), second.length) == (b"abc", 4)
     first(b"89a")
     assert (first.close(), first.length, room.left) == (b"123456789a", 10, 10)
+    first(b"an answer came before this")
+    assert (first.close(), room.left) == (b"", 10)
+
+
+def test_a_body_that_was_cut_on_the_way_says_how_long_it_was(tmp_path: Path) -> None:
+    request = RequestSeen(
+        key="1",
+        started_at_ns=0,
+        method="POST",
+        path=CHAT,
+        query="",
+        headers=(("Content-Encoding", "gzip"),),
+        body=gzip.compress(b"a long one" * 99)[:20],
+        wire_length=70 * MB,
+    )
+    with Capture.create_or_open(str(tmp_path / "c.sqlite"), redaction="secrets") as capture:
+        capture.save_request(request)
+        (exchange,) = capture.exchanges()
+    assert exchange.request.wire_length == 70 * MB
+    assert exchange.request.wire_sha256 == ""
+    assert exchange.request.problem == f"of {70 * MB} bytes only the first 20 were kept on the way"
