@@ -100,6 +100,8 @@ class ClientConnection(Connection, _http1.Http1Server):
     def _answer_to(self, request: Request, response: Response) -> Response:
         """An answer's head for this connection; HTTP/1.0 knows no chunks and stays open where it is told."""
         passed_on = for_the_next_hop(response)
+        if passed_on.status_code == 304:  # without a body (RFC 9112 6.1); mitmproxy would send a last chunk
+            passed_on.headers.pop("transfer-encoding", None)
         old = request.http_version == "HTTP/1.0"
         if old and "chunked" in passed_on.headers.get("transfer-encoding", "").lower():
             del passed_on.headers["transfer-encoding"]

@@ -1,6 +1,6 @@
 """Which header fields belong to one connection only and are not passed on (RFC 9110 7.6.1).
 
-It reads and writes nothing; all other fields keep their order, case and duplicates.
+It reads and writes nothing; all other fields keep their order, case and duplicates, each on one line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def for_the_next_hop[M: Message](message: M, *, connection: bytes | None = None)
         for token in value.split(b",")
     }
     dropped = _OF_ONE_HOP | (named - _NEVER_DROPPED)
-    kept = [field for field in fields if field[0].lower() not in dropped]
+    # A value folded onto a second line goes on in one (RFC 9112 5.2).
+    kept = [(name, value.replace(b"\r\n", b"")) for name, value in fields if name.lower() not in dropped]
     if connection is not None:
         kept.append((b"Connection", connection))
     passed_on = message.copy()

@@ -21,8 +21,8 @@ from store.records import RequestSeen, ResponseSeen, RunSeen, ServerFact
 CLOSE_SECONDS = 60.0
 """How long the end may take: the log is moved into the file then."""
 
-NICENESS = 5
-"""A quarter of a processor that others want whole: enough for what agents send, and the queue is long."""
+NICENESS = 3
+"""A third of a processor that one other wants whole: the queue is long, and must not grow for ever."""
 
 type Failure = Exception | None
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 from samples.tokenizer import make_tokenizer_folder
 from tests.bench.agents import agents
 from tests.bench.caching import caching
 from tests.bench.explaining import explaining
-from tests.bench.rounds import print_table
+from tests.bench.flood import held_up
+from tests.bench.overhead import overhead
+from tests.bench.rounds import machine, print_table
 from tests.bench.sealing import sealing
 from tests.bench.sessions import make_capture, rendering, report, report_memory, storage
-from tests.bench.streaming import streaming
 from tests.bench.watching import watching
 
 
 def main() -> None:
     """Measure everything and print the table."""
     begin = time.perf_counter()
-    print(
-        f"{len(os.sched_getaffinity(0))} cores (load {os.getloadavg()[0]:.1f}), {platform.machine()}, Python"
-        f" {platform.python_version()}, fastokens {version('fastokens')}, mitmproxy {version('mitmproxy')}"
-    )
+    print(machine())
     with tempfile.TemporaryDirectory(prefix="locality-bench-") as name:
         folder = Path(name)
         tokenizer = make_tokenizer_folder(folder / "tokenizer")
@@ -36,7 +31,8 @@ def main() -> None:
         lines += rendering(folder / "one.sqlite", tokenizer, bodies)
         lines += explaining(folder, tokenizer)
         lines += watching(folder, tokenizer)
-        lines += streaming(folder)
+        lines += overhead(folder)
+        lines += held_up(folder, rounds=3)
         lines += sealing(folder, tokenizer, folder / "one.sqlite", bodies)
         lines += agents(folder, tokenizer)
         make_capture(folder / "ten.sqlite", sessions=10)

@@ -141,7 +141,8 @@ def _lines(
 if __name__ == "__main__":
     import tempfile
 
-    from tests.bench.rounds import print_table
+    from tests.bench.rounds import machine, print_table
 
+    print(machine())
     with tempfile.TemporaryDirectory() as name_:
         print_table(overhead(Path(name_), repeats=int((sys.argv[1:] or ["1"])[0])))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +46,20 @@ def print_table(lines: list[Line]) -> None:
     )
     for line in lines:
         print(f"{line.name:<{name}}  {line.value:>{value}}  {line.target:<{target}}  {line.meaning}".rstrip())
+
+
+def machine() -> str:
+    """What the figures were taken on."""
+    return (
+        f"{len(os.sched_getaffinity(0))} cores (load {os.getloadavg()[0]:.1f}), {_processor()}, Python"
+        f" {platform.python_version()}, fastokens {version('fastokens')}, mitmproxy {version('mitmproxy')}"
+    )
+
+
+def _processor() -> str:
+    """The processor's name where Linux tells it, else its kind."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()

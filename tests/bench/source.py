@@ -1,6 +1,7 @@
 """An upstream that answers at once, in a process of its own: events on request, each with its time inside.
 
-`X-Events: COUNT SPIN` asks for so many events, each after SPIN microseconds of work on the processor.
+`X-Events: COUNT SPIN PAUSE` asks for so many events, each after SPIN microseconds of work on the processor
+and PAUSE microseconds of nothing.
 """
 
 from __future__ import annotations
@@ -56,9 +57,11 @@ def _body(sock: socket.socket, head: bytes, rest: bytes) -> None:
         left -= len(sock.recv(1 << 18)) or left
 
 
-def _events(sock: socket.socket, count: int, spin: int) -> None:
+def _events(sock: socket.socket, count: int, spin: int, pause: int = 0) -> None:
     sock.sendall(HEAD + event())
     for _ in range(count - 1):
+        if pause:
+            time.sleep(pause / 1e6)
         until = time.monotonic_ns() + 1000 * spin
         while time.monotonic_ns() < until:
             pass

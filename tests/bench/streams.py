@@ -39,10 +39,10 @@ class Stream:
     def __exit__(self, *_: object) -> None:
         self.sock.close()
 
-    def ask(self, body: bytes, events: int, spin: int = 0) -> None:
-        """Send a request for so many events, each after `spin` microseconds of the upstream's work."""
+    def ask(self, body: bytes, events: int, spin: int = 0, pause: int = 0) -> None:
+        """Send a request for so many events, each after `spin` microseconds of work and `pause` of none."""
         head = f"POST {self.path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        head += f"X-Events: {events} {spin}\r\nContent-Length: {len(body)}\r\n\r\n"
+        head += f"X-Events: {events} {spin} {pause}\r\nContent-Length: {len(body)}\r\n\r\n"
         self.sock.sendall(head.encode() + body)
 
     def take(self, body: bytes, events: int, spin: int = 0) -> Took:
@@ -92,6 +92,34 @@ def seconds_of_all(url: str, body: bytes, *, streams: int, events: int) -> float
                     poller.unregister(number)
                     del tails[number]
         return time.perf_counter() - begin
+    finally:
+        poller.close()
+        for one in opened:
+            one.sock.close()
+
+
+def delays_of_all(url: str, path: str, *, streams: int, events: int, pause: int) -> list[float]:
+    """How long each event of so many streams at once was on its way, in seconds."""
+    opened = [Stream(url, path) for _ in range(streams)]
+    poller = select.epoll()
+    open_ones = {one.sock.fileno(): (one.sock, bytearray()) for one in opened}
+    delays: list[float] = []
+    try:
+        for one in opened:
+            one.ask(b"{}", events, 0, pause)
+            poller.register(one.sock.fileno(), select.EPOLLIN)
+        while open_ones:
+            for number, _ in poller.poll(60):
+                sock, data = open_ones[number]
+                data += sock.recv(1 << 18)
+                now = time.monotonic_ns()
+                while (at := data.find(_MARK)) >= 0 and len(data) >= at + 30:
+                    delays.append((now - int(data[at + len(_MARK) : at + len(_MARK) + 20])) / 1e9)
+                    del data[: at + 30]
+                if data.endswith(END):
+                    poller.unregister(number)
+                    del open_ones[number]
+        return delays
     finally:
         poller.close()
         for one in opened:

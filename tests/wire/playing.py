@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from store.db import Capture
 from store.records import Exchange
-from tests.conftest import proxy
+from tests.conftest import eventually, proxy
 from tests.wire import rules
 from tests.wire.client import Client
 from tests.wire.generate import MOST, Session
@@ -49,10 +49,23 @@ def play(sessions: Sequence[Session], folder: Path) -> Played:
     with ScriptedUpstream() as upstream, proxy(upstream.url, capture) as listening:
         client = Client(listening.url, upstream)
         client.play_all(sessions)
-        status = listening.stop()
+        played = (script for session in sessions for script in session.scripts if script.number in client.got)
+        _wait_for(capture, sum(script.recorded for script in played))
+        status = listening.stop(timeout=100)
         records = _records(capture)
         broken = list(_judged(sessions, client, upstream, records))
         return Played(broken=broken, exchanges=len(client.got), status=status, said=listening.said)
+
+
+def _wait_for(capture: Path, count: int) -> None:
+    """Wait for the writer, which stands back on a busy machine; what is still missing then is judged."""
+
+    def written() -> bool:
+        with Capture.open(str(capture)) as opened:
+            counts = opened.counts()
+            return counts.exchanges >= count and counts.open == 0
+
+    eventually(written, seconds=100)
 
 
 def _records(capture: Path) -> dict[int, list[Exchange]]:
