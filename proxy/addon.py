@@ -6,6 +6,7 @@ mitmproxy logs and swallows what a hook raises, so each hook that records counts
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections.abc import Callable
@@ -25,6 +26,9 @@ WEBSOCKET_HINT = (
     b"This proxy records HTTP only. Turn WebSockets off in the client"
     b" (Codex: supports_websockets = false in its model provider) and it will use HTTP.\n"
 )
+
+SAVE_AFTER_SECONDS = 0.25
+"""Before a request without an answer is queued: what writes it would hold up an answer that comes at once."""
 
 
 @dataclass(slots=True)
@@ -95,9 +99,14 @@ class LocalityAddon:
         if self.host is not None:
             flow.request.headers["Host"] = self.host
 
-    @_counted
     def request(self, flow: HTTPFlow) -> None:
-        """The request is complete: queue it, so that a killed proxy leaves what it saw."""
+        """The request is complete: queue it soon, so that a killed proxy leaves what it saw."""
+        if flow.id in self.live:
+            asyncio.get_running_loop().call_later(SAVE_AFTER_SECONDS, self.waited, flow)
+
+    @_counted
+    def waited(self, flow: HTTPFlow) -> None:
+        """The answer is not there yet: queue the request meanwhile."""
         if live := self.live.get(flow.id):
             self._save_request(live)
 

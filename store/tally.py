@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import mmap
 import os
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,52 +31,38 @@ def tally_path(capture: Path, key: str) -> Path:
 
 
 class Tally:
-    """Counts exchanges as they begin. `add` returns at once: a thread of its own writes the count.
+    """Counts exchanges as they begin, in memory that is the file's: it outlives the process, and waits for no
+    disk.
 
     Raises OSError where the file cannot be made.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
         self.begun = 0
-        self._ended = False
-        self._changed = threading.Event()
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Now, so that a disk that fills up later has room for it.
-            self._write(0)
-        except OSError:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # All of it now: the disk may be full later, and there is no error for memory without a disk.
+            os.pwrite(descriptor, bytes(mmap.PAGESIZE), 0)
+            self._count = mmap.mmap(descriptor, mmap.PAGESIZE)
+        except (OSError, ValueError) as error:
             self._remove()
-            os.close(self._descriptor)
-            raise
-        self._thread = threading.Thread(target=self._keep, name="locality-tally", daemon=True)
-        self._thread.start()
+            os.close(descriptor)
+            raise OSError(f"{path}: {error}") from error
+        self._descriptor = descriptor
 
     def add(self) -> None:
         """One exchange more has begun."""
         self.begun += 1
-        self._changed.set()
+        self._count[:_WIDTH] = self.begun.to_bytes(_WIDTH, "big")
 
     def close(self, *, keep: bool) -> None:
         """End it; the file is kept where the capture itself could not take the counts."""
-        self._ended = True
-        self._changed.set()
-        self._thread.join(1)
         if not keep:
             self._remove()
-        if not self._thread.is_alive():  # else it may still write to it
-            os.close(self._descriptor)
-
-    def _keep(self) -> None:
-        while not self._ended:
-            self._changed.wait()
-            self._changed.clear()
-            with contextlib.suppress(OSError):  # the next one writes the count anew
-                self._write(self.begun)
-
-    def _write(self, count: int) -> None:
-        os.pwrite(self._descriptor, count.to_bytes(_WIDTH, "big"), 0)
+        self._count.close()
+        os.close(self._descriptor)
 
     def _remove(self) -> None:
         with contextlib.suppress(OSError):
