@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,7 @@ from analyzer.sealing_process import SealingProcess
 from analyzer.servers import read_profile, read_settings
 from analyzer.settings import FACT_PATH, note_on_ignored, parse_settings, worth_keeping
 from analyzer.tokens import TokenizerError
+from proxy.access import ANYBODY_HERE, Access
 from proxy.probe import probe
 from proxy.recorder import Sink
 from proxy.serve import Session, Upstream, serve
@@ -49,12 +51,13 @@ class Recording:
     key_file: Path | None = None
 
 
-def run_proxy(upstream: Upstream, listen: tuple[str, int], recording: Recording) -> int:
+def run_proxy(upstream: Upstream, listen: tuple[str, int], access: Access, recording: Recording) -> int:
     """Serve until a signal comes. Returns the exit status: 1 where a record or the file was lost.
 
     Raises click.UsageError for a start line that is none.
     """
-    return 0 if _capture(upstream, listen, recording, until_signal) else 1
+    session = partial(until_signal, told=access.told)
+    return 0 if _capture(upstream, recording, session, listen=listen, access=access) else 1
 
 
 def run_command(upstream: Upstream, recording: Recording, command: Sequence[str], options: Options) -> int:
@@ -63,22 +66,31 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
     Raises click.UsageError for a start line that is none.
     """
     session = CommandSession(command)
-    _capture(upstream, ("127.0.0.1", 0), recording, session)
+    _capture(upstream, recording, session)
     print_summary(recording.target, options)
     return session.status
 
 
-def _capture(upstream: Upstream, listen: tuple[str, int], recording: Recording, session: Session) -> bool:
+def _capture(
+    upstream: Upstream,
+    recording: Recording,
+    session: Session,
+    *,
+    listen: tuple[str, int] = ("127.0.0.1", 0),
+    access: Access = ANYBODY_HERE,
+) -> bool:
     """One run of the proxy; refuses to start where the capture cannot be written. True: all is kept."""
     facts = _told(recording.serve_command)
     run = RunSeen(key=secrets.token_hex(4), started_at_ns=time.time_ns())
     sink = _sink(upstream, recording, facts)
+    if isinstance(sink, Capture) and access.token is not None:
+        sink.learn(access.token)  # agents put their base URL into prompts
     tally, ended = None, None
     try:
         sink.save_facts(facts)
         sink.save_run(run)
         tally = _tally(recording.target, run.key)
-        counts = serve(upstream, sink, listen=listen, session=session, tally=tally)
+        counts = serve(upstream, sink, listen=listen, session=session, access=access, tally=tally)
         ended = replace(run, ended_at_ns=time.time_ns(), lost=counts.lost)
     finally:
         told = ended is not None and _done(lambda: sink.save_run(ended))

@@ -5,6 +5,7 @@ No work is done here, and nothing heavy is imported before a command needs it.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -17,6 +18,7 @@ from analyzer.cli_options import (
     analysis_options,
     check_options,
     key_file_option,
+    listen_options,
     load_early,
     no_text_option,
     proxy_options,
@@ -55,15 +57,11 @@ def main() -> None:
 
 @main.command()
 @proxy_options
-@click.option(
-    "--listen",
-    default="127.0.0.1:8900",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Port 0 takes a free one.",
-)
+@listen_options
 @explained
-def proxy(upstream: str, listen: str, **recorded: Any) -> None:
+def proxy(
+    upstream: str, listen: str, *, allow_remote: bool, token_file: Path | None, **recorded: Any
+) -> None:
     """Stand in front of a server and record what agents send it.
 
     Every response streams through as it comes. Recorded are POSTs to /v1/chat/completions,
@@ -74,7 +72,9 @@ def proxy(upstream: str, listen: str, **recorded: Any) -> None:
     recording = _recording(**recorded)
     from analyzer import capturing
 
-    sys.exit(capturing.run_proxy(_upstream(upstream), _address(listen), recording))
+    address = _address(listen)
+    access = _access(address[0], allow_remote=allow_remote, token_file=token_file)
+    sys.exit(capturing.run_proxy(_upstream(upstream), address, access, recording))
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -277,6 +277,15 @@ def _upstream(url: str) -> Any:
         return Upstream.parse(url)
     except ValueError as error:
         raise click.UsageError(f"--upstream: {error}") from error
+
+
+def _access(host: str, **given: Any) -> Any:
+    from proxy.access import access_for
+
+    try:
+        return access_for(host, environment=os.environ, **given)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _address(listen: str) -> tuple[str, int]:

@@ -71,6 +71,33 @@ def proxy_options[F: Callable[..., Any]](command: F) -> F:
     )
 
 
+def listen_options[F: Callable[..., Any]](command: F) -> F:
+    """Where the proxy listens, and who may use it."""
+    return _with(
+        command,
+        click.option(
+            "--listen",
+            default="127.0.0.1:8900",
+            show_default=True,
+            metavar="HOST:PORT",
+            help="Port 0 takes a free one. An address that other machines reach needs --allow-remote.",
+        ),
+        click.option(
+            "--allow-remote",
+            is_flag=True,
+            help="Let other machines in that have the token: of --token-file, of the variable LOCALITY_TOKEN,"
+            " or a new one, told once on stderr.",
+        ),
+        click.option(
+            "--token-file",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Ask clients for the token in there, on loopback as well: as their API key, in the header"
+            " x-locality-token, or in the base URL, /t/TOKEN/v1. A file that is missing is made (mode 0600).",
+        ),
+    )
+
+
 def analysis_options[F: Callable[..., Any]](command: F) -> F:
     """How a capture is analysed: each is a field of `pipeline.Options`."""
     return _with(

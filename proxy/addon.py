@@ -82,6 +82,7 @@ class LocalityAddon:
             self._begin(flow)
         else:
             flow.request.stream = True
+        flow.request.authority = ""  # of a target that is a whole URL only the path goes on
         if self.path_prefix:
             flow.request.path = self.path_prefix + flow.request.path
 

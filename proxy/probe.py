@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from store.records import ServerFact
 
@@ -34,6 +35,15 @@ KEPT_METRICS = (
     STARTED,
 )
 """Of `/metrics`, only what tells about the cache and its age: the page is long, and comes again and again."""
+
+
+class _Unled(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follow nobody: only the upstream is asked."""
+
+
+# Past the proxies of the environment: the traffic itself goes past them as well.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Unled)
 
 
 def probe(upstream: str, paths: Sequence[str] = PROBE_PATHS) -> tuple[ServerFact, ...]:
@@ -61,7 +71,7 @@ def _ask(upstream: str, path: str) -> ServerFact:
 
 def _answer(url: str) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+        with _OPENER.open(url, timeout=TIMEOUT_SECONDS) as answer:
             return answer.status, answer.read(MAX_ANSWER_BYTES)
     except urllib.error.HTTPError as error:
         with error:

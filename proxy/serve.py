@@ -20,6 +20,7 @@ from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconf
 from mitmproxy.master import Master
 
 from proxy import http1
+from proxy.access import ANYBODY_HERE, Access, Gate
 from proxy.addon import LocalityAddon
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import on_signal
@@ -49,6 +50,8 @@ class Upstream:
         Raises ValueError with the expected form.
         """
         parts = urlsplit(url)
+        if "@" in parts.netloc:  # not repeated: it is, or looks like, a password
+            raise ValueError("a server's address holds no user and password; agents send keys of their own")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is not a server address; give one like http://127.0.0.1:8000")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -87,17 +90,18 @@ def serve(
     *,
     listen: tuple[str, int],
     session: Session,
+    access: Access = ANYBODY_HERE,
     tally: Tally | None = None,
 ) -> Counts:
     """Serve until `session` ends; returns what was kept and lost.
 
-    `listen` is (host, port); port 0 takes a free one. `tally` counts the exchanges as they begin.
-    Raises OSError when the address cannot be bound.
+    `listen` is (host, port); port 0 takes a free one. `access` says who may use it, `tally` counts the
+    exchanges as they begin. Raises OSError when the address cannot be bound.
     """
     # Until the very end: connections that are still open then make asyncio complain on stderr.
     with _errors_collected() as errors:
         recorder = Recorder(sink, tally)
-        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors).run())
+        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors, access=access).run())
 
 
 class _Proxy:
@@ -108,11 +112,14 @@ class _Proxy:
         listen: tuple[str, int],
         session: Session,
         errors: Sequence[str],
+        *,
+        access: Access,
     ) -> None:
         self.upstream = upstream
         self.listen = listen
         self.session = session
         self.errors = errors
+        self.gate = Gate(access)
         self.hurried = asyncio.Event()
         self.recorder = recorder
         self.watch = Watch(upstream.url, self.recorder)
@@ -151,6 +158,7 @@ class _Proxy:
             proxyserver.Proxyserver(),
             next_layer.NextLayer(),
             tlsconfig.TlsConfig(),
+            self.gate,
             self.addon,
         )
         master.options.update(

@@ -26,8 +26,10 @@ def on_signal(call: Callable[[], object]) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-async def until_signal(url: str) -> None:
-    """Say where the proxy listens, and wait to be told to stop."""
+async def until_signal(url: str, told: Callable[[str], str | None] = lambda url: None) -> None:
+    """Say where the proxy listens, and wait to be told to stop. `told` gives a line that tells a secret."""
+    if secret := told(url):
+        print(secret, file=sys.__stderr__, flush=True)  # the one line that is not redacted
     stopping = asyncio.Event()
     with on_signal(stopping.set):
         print(f"listening on {url}", file=sys.stderr, flush=True)

@@ -129,6 +129,10 @@ class Capture(Reading):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def learn(self, secret: str) -> None:
+        """Keep a secret out of all that is written from now on, whatever it looks like."""
+        self._checked_door().learn(secret)
+
     def save_request(self, seen: RequestSeen) -> int:
         """Write a request in state `open` and return its exchange id; raise ValueError for a used key."""
         if seen.key in self._ids:

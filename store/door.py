@@ -48,6 +48,10 @@ class Door:
         self.vault = vault
         self._redactor = Redactor(vault)
 
+    def learn(self, secret: str) -> None:
+        """Look for a secret in everything from now on, whatever it looks like."""
+        self._redactor.learn(secret)
+
     def request(self, seen: RequestSeen) -> tuple[CleanHead, CleanMessage]:
         """Return a request without its secrets; what its head gives away is searched for in its body."""
         headers = heads.headers(self._redactor, seen.headers)

@@ -65,10 +65,11 @@ def process(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess
 
 @dataclass
 class Running:
-    """A server process that has said where it listens; what it said after that is in `said` once it ended."""
+    """A server process that has said where it listens, and what before; `said` is the rest, once it ended."""
 
     process: subprocess.Popen[str]
     url: str
+    said_before: str = ""
     said: str = ""
 
     def stop(self, number: int = signal.SIGTERM, timeout: float = 30) -> int:
@@ -90,7 +91,7 @@ def running(*command: str, within: tuple[str, ...] = ()) -> Iterator[Running]:
     )
     assert process.stderr is not None
     try:
-        yield Running(process, _announced(process.stderr))
+        yield Running(process, *_announced(process.stderr))
     finally:
         if process.poll() is None:
             process.kill()
@@ -98,11 +99,11 @@ def running(*command: str, within: tuple[str, ...] = ()) -> Iterator[Running]:
             process.communicate(timeout=30)
 
 
-def _announced(stderr: IO[str]) -> str:
-    before = []
+def _announced(stderr: IO[str]) -> tuple[str, str]:
+    before: list[str] = []
     for line in stderr:
         if ANNOUNCEMENT in line:
-            return line.partition(ANNOUNCEMENT)[2].strip()
+            return line.partition(ANNOUNCEMENT)[2].strip(), "".join(before)
         before.append(line)
     raise RuntimeError(f"the server ended before it listened: {''.join(before)}")
 

@@ -1,4 +1,4 @@
-"""A disk that fills up, gets room again, or turns read-only under a running proxy: a real one, mounted for it."""
+"""A disk that fills up, gets room again, or turns read-only under a running proxy: a real one."""
 
 from __future__ import annotations
 
