@@ -114,7 +114,10 @@ class LocalityAddon:
     def stop(self) -> None:
         """Mark what is still in flight as cut off by the proxy's own end."""
         for live in list(self.live.values()):
-            self._save_end(live, None, "stopped", "the proxy was stopped")
+            try:
+                self._save_end(live, None, "stopped", "the proxy was stopped")
+            except Exception as error:
+                self.recorder.lose(live.key, f"stop: {type(error).__name__}: {error}")
         self.live.clear()
 
     def _begin(self, flow: HTTPFlow) -> None:

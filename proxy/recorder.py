@@ -96,9 +96,9 @@ class Recorder:
             return
         try:
             self._queue.put_nowait(record)
-        except queue.Full:
+        except Exception as error:  # a queue that is full, as a rule
             self._give_back(size)
-            self._lose(record, "the queue is full")
+            self._lose(record, f"the queue takes no more: {type(error).__name__}")
 
     def lose(self, key: str, why: str) -> None:
         """Count an exchange of which something did not become a record."""

@@ -142,9 +142,11 @@ class _Proxy:
             finally:
                 watching.cancel()
                 master.shutdown()
-                await running
-                self.addon.stop()
-                await asyncio.to_thread(self.recorder.close)
+                try:
+                    await running
+                finally:
+                    self.addon.stop()
+                    await asyncio.to_thread(self.recorder.close)
         recorder = self.recorder
         return Counts(recorded=recorder.recorded, lost=recorder.lost, lost_facts=recorder.lost_facts)
 
