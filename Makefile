@@ -14,7 +14,11 @@ VLLM_VENV ?= .venv-vllm
 VLLM_PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 
-.PHONY: help demo test test-vllm check bench clean
+# The coding agents to play, and where they are installed (`make CLIENTS=aider CLIENTS_DIR=DIR`).
+CLIENTS ?= codex opencode qwen aider
+CLIENTS_DIR ?= .clients
+
+.PHONY: help demo test test-wire test-vllm test-clients check bench clean
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
@@ -31,6 +35,9 @@ test: $(READY) ## run the tests
 	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers
 	LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 
+test-wire: $(READY) ## pass 10,000 random exchanges through the proxy and compare both ends
+	LOCALITY_WIRE_EXCHANGES=10000 $(BIN)/python -m pytest --durations=3 tests/wire
+
 test-vllm: $(READY) ## hold ids, counts and hits against a real vLLM on the CPU
 	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers
 	@test -n "$(VLLM_PYTHON)" || { echo "vLLM needs Python 3.11 or newer" >&2; exit 1; }
@@ -39,6 +46,14 @@ test-vllm: $(READY) ## hold ids, counts and hits against a real vLLM on the CPU
 	LOCALITY_TEST_VLLM=$(VLLM_VENV) LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) \
 		$(BIN)/python -m pytest --durations=12 tests/vllm/live.py tests/vllm/live_cache.py tests/vllm/live_ledger.py \
 		tests/test_export_readers.py
+
+test-clients: $(READY) ## play real coding agents through the proxy, and hold the report on their prompts
+	@LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m tests.tokenizers
+	@$(BIN)/python -m tests.clients.install $(CLIENTS_DIR) $(CLIENTS); code=$$?; \
+	if [ $$code = 75 ]; then exit 0; elif [ $$code != 0 ]; then exit $$code; fi; \
+	LOCALITY_TEST_CLIENTS=$(CLIENTS_DIR) LOCALITY_TEST_CLIENT_NAMES="$(CLIENTS)" \
+		LOCALITY_TEST_VLLM=$(patsubst %/bin/vllm,%,$(wildcard $(VLLM_VENV)/bin/vllm)) \
+		LOCALITY_TEST_TOKENIZERS=$(TOKENIZERS) $(BIN)/python -m pytest --durations=12 tests/clients/live.py
 
 check: $(READY) ## lint, format and types
 	$(BIN)/ruff check .
@@ -49,4 +64,4 @@ bench: $(READY) ## measure: report, causes, storage, streaming, simulated cache
 	$(BIN)/python -m tests.bench
 
 clean: ## remove the environments, what was fetched for the tests, and caches
-	rm -rf $(VENV) .venv-vllm .vllm-models .tokenizers .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) .venv-vllm .vllm-models .tokenizers .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

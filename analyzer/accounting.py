@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.calibration import calibrate
-from analyzer.counters import Look, engines_of, restarts_ns
+from analyzer.counters import Look, engines_of
 from analyzer.engines import Engine, Traffic
 from analyzer.evidence import Circumstances, reconcile, with_residuals
 from analyzer.ledger import Prediction, predict, traffic_of
@@ -44,7 +44,7 @@ def account(placed: Sequence[Placed], basis: Basis, *, redaction: str) -> Report
     prompts = [item.prompt for item in placed]
     traffic = careful.take(
         "cache hits are not predicted",
-        lambda: traffic_of(prompts, basis.adapters, restarts_ns(looks)),
+        lambda: traffic_of(prompts, basis.adapters, looks),
         Traffic(requests=()),
     )
     prediction = careful.take(

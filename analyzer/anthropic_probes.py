@@ -120,13 +120,15 @@ def _refuses(template: str) -> bool:
     from jinja2 import Environment
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    from analyzer.chat_template_sandbox import LimitedEnvironment, Run, chunks_of, compile_limited
+    from analyzer.chat_template_limits import Run, limited_filters
+    from analyzer.chat_template_sandbox import LimitedEnvironment, chunks_of, compile_limited
 
     environment: Environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
     environment.__class__ = LimitedEnvironment
     assert isinstance(environment, LimitedEnvironment)
+    environment.filters = limited_filters(lambda: environment.run, environment.filters)
     environment.run = Run(time.monotonic() + MAX_SECONDS, MAX_CHARS, datetime.min)
     try:
         compiled = compile_limited(environment, template)

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analyzer.finding_words import UNCLAIMED
 from analyzer.known_sums import percent
 from analyzer.report import CauseTotal, Report
 from analyzer.reports.json_report import SCHEMA
 from analyzer.wording import counted
-
-UNCLAIMED = "differences with no known cause"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from typing import Protocol
 import click
 
 from analyzer.find_tokenizer import find_tokenizer
+from analyzer.no_traffic import nothing_recorded, waiting_hint
 from analyzer.pipeline import Options
 from analyzer.reporting import print_summary
 from analyzer.seal_key import seal_key
@@ -28,10 +29,12 @@ from analyzer.tokens import TokenizerError
 from proxy.access import ANYBODY_HERE, Access
 from proxy.probe import probe
 from proxy.recorder import Sink
-from proxy.serve import Session, Upstream, serve
+from proxy.serve import Counts, Hint, Session, Upstream, serve
 from proxy.sessions import CommandSession, until_signal
-from store.db import Capture, CaptureError
+from proxy.silence import SILENCE_SECONDS
+from proxy.sink_process import SinkProcess, write_capture
 from store.engine import shown, sqlite_path
+from store.errors import CaptureError
 from store.records import RunSeen, ServerFact
 from store.sealed import POLICY as SEALED
 from store.tally import Tally, tally_path
@@ -56,8 +59,13 @@ def run_proxy(upstream: Upstream, listen: tuple[str, int], access: Access, recor
 
     Raises click.UsageError for a start line that is none.
     """
+
+    def hint(url: str) -> str:
+        return waiting_hint(url, SILENCE_SECONDS)
+
     session = partial(until_signal, told=access.told)
-    return 0 if _capture(upstream, recording, session, listen=listen, access=access) else 1
+    kept, _ = _capture(upstream, recording, session, listen=listen, access=access, hint=hint)
+    return 0 if kept else 1
 
 
 def run_command(upstream: Upstream, recording: Recording, command: Sequence[str], options: Options) -> int:
@@ -66,7 +74,9 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
     Raises click.UsageError for a start line that is none.
     """
     session = CommandSession(command)
-    _capture(upstream, recording, session)
+    _, counts = _capture(upstream, recording, session)
+    if not counts.recorded and not counts.lost:
+        print(nothing_recorded(counts.requests), file=sys.stderr)
     print_summary(recording.target, options)
     return session.status
 
@@ -78,19 +88,20 @@ def _capture(
     *,
     listen: tuple[str, int] = ("127.0.0.1", 0),
     access: Access = ANYBODY_HERE,
-) -> bool:
-    """One run of the proxy; refuses to start where the capture cannot be written. True: all is kept."""
+    hint: Hint | None = None,
+) -> tuple[bool, Counts]:
+    """One run of the proxy: whether all is kept. Refuses to start where the capture cannot be written."""
     facts = _told(recording.serve_command)
     run = RunSeen(key=secrets.token_hex(4), started_at_ns=time.time_ns())
     sink = _sink(upstream, recording, facts)
-    if isinstance(sink, Capture) and access.token is not None:
+    if access.token is not None:
         sink.learn(access.token)  # agents put their base URL into prompts
     tally, ended = None, None
     try:
         sink.save_facts(facts)
         sink.save_run(run)
         tally = _tally(recording.target, run.key)
-        counts = serve(upstream, sink, listen=listen, session=session, access=access, tally=tally)
+        counts = serve(upstream, sink, listen=listen, session=session, access=access, tally=tally, hint=hint)
         ended = replace(run, ended_at_ns=time.time_ns(), lost=counts.lost)
     finally:
         told = ended is not None and _done(lambda: sink.save_run(ended))
@@ -101,7 +112,7 @@ def _capture(
         f"{shown(recording.target)}: {counts.recorded} exchanges recorded, {counts.lost} lost",
         file=sys.stderr,
     )
-    return told and closed and not counts.lost and not counts.lost_facts
+    return told and closed and not counts.lost and not counts.lost_facts, counts
 
 
 def _tally(target: str, key: str) -> Tally | None:
@@ -115,14 +126,16 @@ def _tally(target: str, key: str) -> Tally | None:
 class _Closing(Sink, Protocol):
     def save_run(self, seen: RunSeen) -> object: ...
 
+    def learn(self, secret: str) -> object: ...
+
     def close(self) -> None: ...
 
 
 def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) -> _Closing:
     """Where records go. Raises CaptureError, and for a sealed capture TokenizerError: it needs one."""
     if recording.redaction != SEALED:
-        return Capture.create_or_open(recording.target, redaction=recording.redaction)
-    facts = (*told, *probe(upstream.url))
+        return SinkProcess(write_capture, recording.target, recording.redaction, name="locality-writer")
+    facts = (*told, *probe(upstream.url, trust=upstream.trust()))
     settings = read_settings(facts, None)
     try:
         tokenizer = find_tokenizer(recording.tokenizer, read_profile(facts), settings)

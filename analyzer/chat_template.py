@@ -134,7 +134,7 @@ class ChatTemplate:
             raise
 
     def _start(self, environment: LimitedEnvironment, clock: datetime) -> None:
-        from analyzer.chat_template_sandbox import Run
+        from analyzer.chat_template_limits import Run
 
         seconds, chars = self._limits
         environment.run = Run(time.monotonic() + seconds, chars, clock)
@@ -147,7 +147,8 @@ class ChatTemplate:
         continue_final_message: bool | str,
         clock: datetime,
     ) -> SourcedText:
-        from analyzer.chat_template_sandbox import TimeUpError, chunks_of, template_line
+        from analyzer.chat_template_limits import TimeUpError
+        from analyzer.chat_template_sandbox import chunks_of, template_line
 
         template = self._template if environment is self._environment else self._marked
         messages, tools, documents, kwargs = given

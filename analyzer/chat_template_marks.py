@@ -17,11 +17,11 @@ from jinja2.environment import Template
 from jinja2.filters import do_indent, do_replace, do_title, sync_do_join
 from jinja2.nodes import EvalContext
 from jinja2.runtime import Context, Undefined
-from jinja2.sandbox import SandboxedFormatter
 from jinja2.utils import pass_eval_context
 from markupsafe import Markup, escape
 
-from analyzer.chat_template_sandbox import LimitedEnvironment, limited_environment
+from analyzer.chat_template_limits import limited_filters
+from analyzer.chat_template_sandbox import LimitedEnvironment, LimitedFormatter, limited_environment
 from analyzer.sourced import Sourced, as_sourced, concat, covered, join, stretched, substituted
 from analyzer.sourced_format import SourcedFormatter
 from analyzer.sourced_json import SourcedDict, SourcedList, dumps
@@ -44,7 +44,7 @@ class MarkedMarkup(Markup):
         return str.__str__(self) if self._origin is None else self._origin
 
 
-class _Formatter(SourcedFormatter, SandboxedFormatter):
+class _Formatter(SourcedFormatter, LimitedFormatter):
     pass
 
 
@@ -121,7 +121,7 @@ def marking_environment() -> MarkingEnvironment:
     ours["format"] = _formatted
     for name, function in made.filters.items():
         ours.setdefault(name, function if name in _CHOOSERS else _covering(made, function))
-    made.filters = ours
+    made.filters = limited_filters(lambda: made.run, ours)
     made.concat = lambda chunks: concat(made.gather(chunks))  # type: ignore[method-assign]
     return made
 

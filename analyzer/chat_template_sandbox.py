@@ -1,16 +1,14 @@
 """The Jinja environment that chat templates run in: transformers' own sandbox, with limits on top.
 
-It adds no feature a template could see. A chat template is untrusted code, so every loop turn and macro
-call asks for the time, and operators that could build a huge value are checked before they run. Written
-against Jinja 3.1.6 (compiler.py, sandbox.py) and transformers 5.24 (utils/chat_template_utils.py).
+It adds no feature a template could see. A chat template is untrusted code: every loop turn and macro call
+asks for the time, and what could build a huge value asks `chat_template_limits` first. Written against
+Jinja 3.1.6 (compiler.py, sandbox.py) and transformers 5.24 (utils/chat_template_utils.py).
 """
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from jinja2 import nodes
@@ -18,42 +16,27 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.environment import Environment, Template
 from jinja2.filters import do_indent
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
 from jinja2.utils import Namespace
+from markupsafe import Markup
 
-MAX_POWER_BITS = 100_000
-"""Bits of the largest `**` result: Python cannot be interrupted while it computes one."""
+from analyzer.chat_template_limits import Run, check_binop, check_call, limited_filters, limited_lipsum
 
 _DICT_NAMES = frozenset(dir(dict))
 _KEPT_CHARS = 8 << 20
 
 
-class LimitError(RuntimeError):
-    """A rendering took longer or grew larger than allowed."""
+class LimitedFormatter(SandboxedFormatter):
+    """`str.format` whose fields are no wider than a text may be."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """One field; raises `LimitError`."""
+        self._env.run.check_spec(format_spec)  # type: ignore[attr-defined]
+        return str(super().format_field(value, format_spec))
 
 
-class TimeUpError(LimitError):
-    """A rendering took longer than allowed."""
-
-
-@dataclass(slots=True)
-class Run:
-    """What one rendering may use and what it found: seconds on the monotonic clock, characters, a time."""
-
-    deadline: float
-    max_chars: int
-    clock: datetime
-    unmarked: bool = False
-
-    def check_time(self) -> None:
-        """Raise `TimeUpError` after the deadline."""
-        if time.monotonic() > self.deadline:
-            raise TimeUpError("the template ran longer than allowed")
-
-    def check_size(self, chars: int) -> None:
-        """Raise `LimitError` where a text of `chars` characters is too large."""
-        if chars > self.max_chars:
-            raise LimitError(f"the template made a text of more than {self.max_chars} characters")
+class _EscapeFormatter(LimitedFormatter, SandboxedEscapeFormatter):
+    pass
 
 
 class _Generator(CodeGenerator):
@@ -73,19 +56,36 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Apply `+ * ** %`; raises `LimitError` before a result that is too large is made."""
-        if operator == "+":
-            result = left + right
-            if isinstance(result, str) and len(result) > self.run.max_chars:
-                self.run.check_size(len(result))
-            return result
-        if operator == "*":
-            self.run.check_size(
-                _size(left) * _times(right) if hasattr(left, "__len__") else _size(right) * _times(left)
-            )
-        whole = isinstance(left, int) and isinstance(right, int)
-        if operator == "**" and whole and left.bit_length() * right > MAX_POWER_BITS:
-            raise LimitError("the template raised a number to too large a power")
-        return super().call_binop(context, operator, left, right)
+        check_binop(self.run, operator, left, right)
+        # Jinja's `+` goes through a table of operators; a prompt is built of thousands.
+        result = left + right if operator == "+" else super().call_binop(context, operator, left, right)
+        self.run.check_made(result)
+        return result
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """As the sandbox's; raises `LimitError` before a method makes what is too large."""
+        check_call(self.run, obj, args, kwargs)
+        result = super().call(context, obj, *args, **kwargs)
+        self.run.check_made(result)
+        return result
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """The sandbox's guarded `format`, with the widths of its fields checked."""
+        guarded = super().wrap_str_format(value)
+        if guarded is None:
+            return None
+        template: str = value.__self__
+        mapped = value.__name__ == "format_map"
+        escape = template.escape if isinstance(template, Markup) else None
+        formatter = LimitedFormatter(self) if escape is None else _EscapeFormatter(self, escape=escape)
+
+        def formatted(*args: Any, **kwargs: Any) -> str:
+            if mapped and (kwargs or len(args) != 1):
+                return str(guarded(*args, **kwargs))  # its error is the one that users know
+            given = ((), *args) if mapped else (args, kwargs)
+            return type(template)(formatter.vformat(template, *given))
+
+        return functools.update_wrapper(formatted, guarded)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """The sandbox's rule; a member of a plain object needs no look at what else the name could mean."""
@@ -116,8 +116,15 @@ def limited_environment[E: LimitedEnvironment](kind: type[E]) -> E:
     base: Environment = _compile_jinja_template("").environment
     made: Any = base.overlay()
     made.__class__ = kind
-    made.filters = {**base.filters, "indent": _indent, "tojson": _KeptJson(base.filters["tojson"])}
-    made.globals = {**base.globals, "strftime_now": made.strftime_now, "namespace": _Namespace}
+    globals_: dict[str, Any] = base.globals
+    ours: dict[str, Any] = {"indent": _indent, "tojson": _KeptJson(base.filters["tojson"])}
+    made.filters = limited_filters(lambda: made.run, {**base.filters, **ours})
+    made.globals = {
+        **globals_,
+        "strftime_now": made.strftime_now,
+        "namespace": _Namespace,
+        "lipsum": limited_lipsum(lambda: made.run, globals_["lipsum"]),
+    }
     made.concat = lambda chunks: "".join(made.gather(chunks))
     return made  # type: ignore[no-any-return]
 
@@ -195,11 +202,3 @@ def _is_private(name: Any) -> bool:
 def _indent(s: Any, *args: Any, **kwargs: Any) -> str:
     # Jinja's filter uses `+=`, which would change a list of the caller's in place before it fails.
     return do_indent(list(s) if isinstance(s, list) else s, *args, **kwargs)  # type: ignore[arg-type]
-
-
-def _size(value: Any) -> int:
-    return len(value) if isinstance(value, str | list | tuple) else 0
-
-
-def _times(value: Any) -> int:
-    return value if isinstance(value, int) else 0

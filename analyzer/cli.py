@@ -14,7 +14,9 @@ from typing import Any
 import click
 
 from analyzer.cli_errors import explained
+from analyzer.cli_live import doctor, watch
 from analyzer.cli_options import (
+    UPSTREAM_OPTIONS,
     analysis_options,
     check_options,
     key_file_option,
@@ -59,9 +61,7 @@ def main() -> None:
 @proxy_options
 @listen_options
 @explained
-def proxy(
-    upstream: str, listen: str, *, allow_remote: bool, token_file: Path | None, **recorded: Any
-) -> None:
+def proxy(listen: str, *, allow_remote: bool, token_file: Path | None, **recorded: Any) -> None:
     """Stand in front of a server and record what agents send it.
 
     Every response streams through as it comes. Recorded are POSTs to /v1/chat/completions,
@@ -69,30 +69,30 @@ def proxy(
     ends it: what is in flight may finish, the queue is written, and the counts are printed. The exit
     status is 1 if a record was lost.
     """
-    recording = _recording(**recorded)
+    upstream, recording = _upstream(recorded), _recording(**recorded)
     from analyzer import capturing
 
     address = _address(listen)
     access = _access(address[0], allow_remote=allow_remote, token_file=token_file)
-    sys.exit(capturing.run_proxy(_upstream(upstream), address, access, recording))
+    sys.exit(capturing.run_proxy(upstream, address, access, recording))
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @proxy_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @explained
-def run(upstream: str, command: tuple[str, ...], redact: str, **recorded: Any) -> None:
+def run(command: tuple[str, ...], redact: str, **recorded: Any) -> None:
     """Run COMMAND with its traffic recorded, then print the report's summary.
 
     The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
     ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's.
     """
-    recording = _recording(redact=redact, **recorded)
+    upstream, recording = _upstream(recorded), _recording(redact=redact, **recorded)
     from analyzer import capturing
     from analyzer.pipeline import Options
 
     options = Options(tokenizer=None if redact == "sealed" else recording.tokenizer)
-    sys.exit(capturing.run_command(_upstream(upstream), recording, command, options))
+    sys.exit(capturing.run_command(upstream, recording, command, options))
 
 
 @main.command()
@@ -215,6 +215,8 @@ def verify(capture: str, **chosen: Any) -> None:
 
 main.add_command(export)
 main.add_command(import_)
+main.add_command(doctor)
+main.add_command(watch)
 
 
 @main.command()
@@ -225,7 +227,7 @@ main.add_command(import_)
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE",
-    help="A new file: .sqlite, a capture like any other; .json, one object.",
+    help="A new file: .sqlite or .json, captures like any other; .html, the report as one page.",
 )
 @analysis_options
 @key_file_option
@@ -270,11 +272,12 @@ def _recording(*, capture: str, redact: str, key_file: Path | None, **kept: Any)
     return Recording(target=capture, redaction=redact, key_file=key_file, **kept)
 
 
-def _upstream(url: str) -> Any:
-    from proxy.serve import Upstream
+def _upstream(options: dict[str, Any]) -> Any:
+    from proxy.upstream import Upstream
 
+    url, *said = UPSTREAM_OPTIONS
     try:
-        return Upstream.parse(url)
+        return Upstream.parse(options.pop(url), **{name: options.pop(name) for name in said})
     except ValueError as error:
         raise click.UsageError(f"--upstream: {error}") from error
 

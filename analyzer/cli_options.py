@@ -30,6 +30,9 @@ def _serve_command(what_becomes_of_it: str) -> Option:
     )
 
 
+UPSTREAM_OPTIONS = ("upstream", "keep_host", "ca_file", "insecure")
+"""What `proxy_options` gives that is said of the server."""
+
 key_file_option = click.option(
     "--key-file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -45,6 +48,24 @@ def proxy_options[F: Callable[..., Any]](command: F) -> F:
         command,
         click.option(
             "--upstream", required=True, metavar="URL", help="The server, such as http://127.0.0.1:8000."
+        ),
+        click.option(
+            "--keep-host",
+            is_flag=True,
+            help="Pass on the Host header as the client sent it. Default: it names the server.",
+        ),
+        click.option(
+            "--cacert",
+            "ca_file",
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE",
+            help="The authorities (PEM) that may vouch for an https server. Default: the system's.",
+        ),
+        click.option(
+            "--insecure",
+            is_flag=True,
+            help="Do not check the certificate of an https server: whoever stands in between can read and"
+            " change everything.",
         ),
         click.option(
             "--capture",

@@ -7,7 +7,7 @@ moment of a start is prometheus_client's. A server that says neither is one of w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +17,12 @@ from store.records import ServerFact
 _LINE = re.compile(r"^([a-zA-Z_:]+)(\{[^}\n]*\})? ([0-9.eE+]+)$", re.MULTILINE)
 _ENGINE = re.compile(r'\bengine="([^"]*)"')
 _SECOND = 1_000_000_000
+
+type Span = tuple[int, int]
+"""From one wall-clock moment to another, in nanoseconds."""
+
+LEAST_START_NS = 3 * _SECOND
+"""No server of language models is up sooner: importing its libraries alone takes longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,22 +51,48 @@ def looks(facts: Iterable[ServerFact]) -> tuple[Look, ...]:
     return tuple(sorted((look for look in found if look), key=lambda look: look.at_ns))
 
 
-def restarts_ns(seen: Sequence[Look]) -> tuple[int, ...]:
+def restarts_ns(seen: Sequence[Look], busy: Iterable[Span] = ()) -> tuple[int, ...]:
     """When the server began anew between the first look and the last.
 
-    A moment outside the two looks that it lies between is that of a clock which is not ours.
+    `busy` are the spans in which it answered, in any order: it was not started within one. Its own word is
+    a clock that may not be ours (Linux counts it from a moment of boot that is off where clocks were set),
+    so it only chooses among the pauses that are long enough for a start.
     """
-    moments = []
-    for earlier, later in pairwise(seen):
-        if not later.continues(earlier):
-            began = later.at_ns if later.began_ns is None else later.began_ns
-            moments.append(min(max(began, earlier.at_ns), later.at_ns))
-    return tuple(moments)
+    spans = sorted(busy)
+    return tuple(
+        _began_anew(earlier, later, spans)
+        for earlier, later in pairwise(seen)
+        if not later.continues(earlier)
+    )
 
 
 def engines_of(seen: Sequence[Look]) -> int:
     """How many engines were seen, each with a cache of its own."""
     return max((look.engines for look in seen), default=1)
+
+
+def _began_anew(earlier: Look, later: Look, busy: Sequence[Span]) -> int:
+    began = later.began_ns
+    pauses = list(_pauses(earlier.at_ns, later.at_ns, busy)) or [(earlier.at_ns, later.at_ns)]
+    longest = max(pauses, key=lambda pause: pause[1] - pause[0])
+    if began is None or not earlier.at_ns <= began <= later.at_ns:
+        return _within(later.at_ns if began is None else began, longest)
+    enough = [pause for pause in pauses if pause[1] - pause[0] >= LEAST_START_NS] or [longest]
+    return min((_within(began, pause) for pause in enough), key=lambda moment: abs(moment - began))
+
+
+def _pauses(at_ns: int, end_ns: int, busy: Sequence[Span]) -> Iterator[Span]:
+    """The spans from `at_ns` to `end_ns` that no busy one touches; `busy` is in order."""
+    for start, end in (*busy, (end_ns, end_ns)):
+        if at_ns < start:
+            yield at_ns, min(start, end_ns)
+        at_ns = max(at_ns, end)
+        if at_ns >= end_ns:
+            return
+
+
+def _within(moment_ns: int, span: Span) -> int:
+    return min(max(moment_ns, span[0]), span[1])
 
 
 def _look(fact: ServerFact) -> Look | None:

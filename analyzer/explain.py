@@ -30,7 +30,9 @@ MOST_FINDINGS = 8
 ANSWER_CAUSE = "template.roundtrip"
 """The one cause that is asked where only the generated part is lost."""
 
-UNCLAIMED = Found(evidence="the prompts differ in a way that no known cause has", advice="compare both sides")
+_UNCLAIMED = Found(
+    evidence="the prompts differ in a way that no known cause has", advice="compare both sides"
+)
 
 MOST_JOINED = 1000
 """How many further places of one cause are taken for one difference."""
@@ -115,7 +117,7 @@ class Explainer:
                 return cause, found, restored
         if untried is not None:
             return *untried, None
-        return None, UNCLAIMED, self._joined(parent, child, change)
+        return None, _UNCLAIMED, self._joined(parent, child, change)
 
     def _restored(self, parent: Drawn, child: Drawn, change: Change, found: Found) -> Drawn | None:
         """The child with the parent's values back, or None where that cannot be rendered."""

@@ -16,12 +16,13 @@ import click
 from analyzer.exports import Exported, ExportForm, Row, Trace
 from analyzer.importing import MADE_UP_TIMES, how_imported
 from analyzer.no_text import without_text
+from analyzer.open_capture import open_capture
 from analyzer.pipeline import Analysis, Options
 from analyzer.prompts import Prompt
 from analyzer.registry import plugins
 from analyzer.reporting import DONE, FAILED, check_usage, read_analysis
 from analyzer.servers import ServerProfile, read_profile, read_settings
-from store.db import Capture
+from analyzer.whole_file import write_whole
 from store.records import ServerFact
 
 _SESSION, _PARENT_SESSION = "x-session-id", "x-parent-session-id"
@@ -36,7 +37,7 @@ def run_export(target: str, options: Options, *, form: str, output: Path | None)
     chosen = _form(form)
     check_usage(options)
     analysis = read_analysis(target, replace(options, explain=False), no_text=True)
-    with Capture.open(target) as capture:
+    with open_capture(target) as capture:
         facts = capture.facts()
     adapters = read_profile(facts).adapters | set(read_settings(facts, options.serve_command).lora_modules)
     trace = trace_of(analysis, read_profile(facts), adapters)
@@ -118,12 +119,12 @@ def _write(exported: Exported, output: Path | None) -> None:
         if output is None:
             print(text, end="")
         else:
-            output.write_text(text, encoding="utf-8")
+            write_whole(output, text)
         return
     if exported.part_names is None:
         raise click.UsageError(f"-o {output} is a folder; this format is one file")
     for name, part in zip(exported.part_names, exported.parts, strict=True):
-        (output / name).write_text(f"{part}\n", encoding="utf-8")
+        write_whole(output / name, f"{part}\n")
 
 
 def _doubts(trace: Trace, facts: Sequence[ServerFact]) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.core import CacheVerdict, Generated
+from analyzer.counters import Look, restarts_ns
 from analyzer.engines import CacheRequest, Engine, Traffic
 from analyzer.prompts import Prompt
 from analyzer.registry import plugins
@@ -40,12 +41,11 @@ class Prediction:
     cached_tokens: Mapping[str, int | None] = field(default_factory=dict)
 
 
-def traffic_of(
-    prompts: Iterable[Prompt], adapters: frozenset[str], restarts_ns: Sequence[int] = ()
-) -> Traffic:
-    """What the cache saw of a capture; `restarts_ns` are when the server began anew."""
-    requests = tuple(_request(prompt, adapters) for prompt in prompts if prompt.rendering is not None)
-    return Traffic(requests=requests, restarts_ns=tuple(restarts_ns))
+def traffic_of(prompts: Iterable[Prompt], adapters: frozenset[str], looks: Sequence[Look] = ()) -> Traffic:
+    """What the cache saw of a capture; `looks` at the counters tell when the server began anew."""
+    requests = tuple(request_of(prompt, adapters) for prompt in prompts if prompt.rendering is not None)
+    busy = ((request.started_ns, request.ended_ns) for request in requests if request.ended_ns is not None)
+    return Traffic(requests=requests, restarts_ns=restarts_ns(looks, busy))
 
 
 def predict(engine: Engine, traffic: Traffic, server: Server) -> Prediction:
@@ -64,7 +64,8 @@ def verdict(predicted: int | None, reported: int | None) -> CacheVerdict | None:
     return "server_less" if reported < predicted else "server_more"
 
 
-def _request(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
+def request_of(prompt: Prompt, adapters: frozenset[str]) -> CacheRequest:
+    """A rendered prompt as the cache sees it."""
     exchange, rendering = prompt.source.exchange, prompt.rendering
     assert rendering is not None
     answered = prompt.source.answered_ns

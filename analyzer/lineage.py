@@ -41,6 +41,7 @@ class _Prompt:
 
     namespace: Hashable
     head: str
+    tools: frozenset[str]
     opening: str
     pieces: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -108,6 +109,7 @@ class Lineage:
         return _Prompt(
             namespace=namespace,
             head="\n".join(_text(item) for item in head),
+            tools=frozenset(map(_name, conversation.tools or ())),
             opening=opening,
             pieces=tuple(pieces),
             sizes=tuple(size + 1 for size in sizes),
@@ -129,6 +131,8 @@ class Lineage:
 
     def _continues(self, group: _Group, prompt: _Prompt) -> bool:
         last = self._prompts[group.members[-1]]
+        if _is_another_agent(last, prompt):
+            return False
         shared = _shared(group, prompt)
         # Only an answer marks a history: two conversations may well begin with the same request.
         if any(piece in prompt.answers for piece, _ in shared):
@@ -165,6 +169,14 @@ class Lineage:
         )
 
 
+def _is_another_agent(last: _Prompt, prompt: _Prompt) -> bool:
+    """Whether a prompt is told to be something else, with other tools: it may hold the history all the same.
+
+    Qwen Code has its memory written so, behind a user's back. Other tools alone are a switch of mode.
+    """
+    return last.tools != prompt.tools and not _alike(last.head, prompt.head)
+
+
 def _shared(group: _Group, prompt: _Prompt) -> list[tuple[int, int]]:
     """The prompt's messages that a conversation has had, each with its size in characters."""
     pairs = zip(prompt.pieces, prompt.sizes, strict=True)
@@ -190,6 +202,11 @@ def _raw_pieces(conversation: Conversation) -> list[str]:
         ids = conversation.token_ids
         return [str(ids[at : at + _PIECE_TOKENS]) for at in range(0, len(ids), _PIECE_TOKENS)]
     return (conversation.text or "").split("\n")
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    function = tool.get("function", tool)
+    return str(function.get("name")) if isinstance(function, Mapping) else str(function)
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ def without_text(report: Report) -> Report:
         turns=tuple(_turn(turn, report, keys) for turn in report.turns),
         problems=tuple(_sayable(problem, report) for problem in report.problems),
         secrets=None if report.secrets is None else tuple(_secret(item, keys) for item in report.secrets),
+        quotes=False,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from analyzer.sourced import plain
@@ -118,33 +118,28 @@ def _reasoning_item(item: Mapping[str, Any], path: str, at: int) -> Iterator[Pie
 def _parts(
     content: Any, path: str, role: str, at: int | None, ids: tuple[str | None, str | None] = (None, None)
 ) -> Iterator[Piece]:
-    kind: Kind = "result" if role == "tool" else "text"
     if isinstance(content, str):
-        yield Piece(
-            kind=kind,
-            role=role,
-            text=plain(content),
-            path=path,
-            block=path,
-            item=at,
-            id=ids[0],
-            id_path=ids[1],
-        )
+        yield _text(content, path, role, at, ids)
     for n, part in enumerate(content if isinstance(content, list) else []):
         there = f"{path}[{n}]"
         if isinstance(part, str):
-            yield Piece(
-                kind=kind,
-                role=role,
-                text=plain(part),
-                path=there,
-                block=there,
-                item=at,
-                id=ids[0],
-                id_path=ids[1],
-            )
+            yield _text(part, there, role, at, ids)
         elif isinstance(part, Mapping):
             yield from _part(part, there, role, at, ids)
+
+
+def _text(text: str, path: str, role: str, at: int | None, ids: tuple[str | None, str | None]) -> Piece:
+    kind: Kind = "result" if role == "tool" else "text"
+    return Piece(
+        kind=kind,
+        role=role,
+        text=plain(text),
+        path=path,
+        block=path,
+        item=at,
+        id=ids[0],
+        id_path=ids[1],
+    )
 
 
 def _part(
@@ -162,16 +157,8 @@ def _part(
         for key in _TEXTS:
             if isinstance(said := part.get(key), str):
                 thought = kind == "thinking" and role == "assistant"
-                yield Piece(
-                    kind="reasoning" if thought else "result" if role == "tool" else "text",
-                    role=role,
-                    text=plain(said),
-                    path=f"{path}.{key}",
-                    block=path,
-                    item=at,
-                    id=ids[0],
-                    id_path=ids[1],
-                )
+                piece = _text(said, f"{path}.{key}", role, at, ids)
+                yield replace(piece, block=path, kind="reasoning" if thought else piece.kind)
                 return
 
 

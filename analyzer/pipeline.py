@@ -106,9 +106,14 @@ def analyze(capture: Capture, options: Options, progress: Progress = lambda done
     said = _problems(report.turns, missing, None if reader is None else reader.server)
     unusable = _unusable(options) if sealed else ()
     kept = completeness(capture)
-    problems = (*kept.sentences, *unusable, *said, *report.problems)
-    secrets = None if sealed else tally.counts()
-    report = replace(report, problems=problems, missing=missing, secrets=secrets, completeness=kept)
+    report = replace(
+        report,
+        problems=(*kept.sentences, *unusable, *said, *report.problems),
+        missing=missing,
+        secrets=None if sealed else tally.counts(),
+        completeness=kept,
+        quotes=not sealed,
+    )
     return Analysis(report=report, placed=tuple(placed), tokenizer=tokenizer)
 
 

@@ -26,6 +26,7 @@ class Placer:
         self._rendered: list[Prompt] = []
         self._ids: list[TokenIds] = []
         self._lineage = Lineage(lambda a, b: common_prefix(self._ids[a], self._ids[b]))
+        self._parents: set[int] = set()
 
     def place(self, prompt: Prompt) -> Placed:
         """The next prompt's place; a prompt that was not rendered has none, and becomes no parent."""
@@ -47,7 +48,25 @@ class Placer:
             return Placed(prompt=prompt, place=place)
         return Placed(prompt=prompt, place=place, relation=self._relate(place.parent, len(self._ids) - 1))
 
+    def complete(self, placed: Placed, prompt: Prompt) -> Placed | None:
+        """The place of a prompt that was placed before its answer came, with all that is known of it now.
+
+        None where it would have another one, or another child: then all are to be placed anew.
+        """
+        before, now = placed.prompt.rendering, prompt.rendering
+        if before is None or now is None:
+            return replace(placed, prompt=prompt) if before is now else None
+        prompt = replace(prompt, conversation=None)
+        number = next(at for at, kept in enumerate(self._rendered) if kept.key == prompt.key)
+        if not np.array_equal(before.token_ids, now.token_ids):
+            return None
+        if number in self._parents and _told_ids(prompt) is not None:
+            return None  # a child was compared with it without its answer
+        self._rendered[number] = prompt
+        return replace(placed, prompt=prompt)
+
     def _relate(self, parent: int, child: int) -> Relation:
+        self._parents.add(parent)
         pair = Pair(
             parent=self._rendered[parent].key,
             child=self._rendered[child].key,

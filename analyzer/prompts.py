@@ -18,6 +18,7 @@ from analyzer.reading import Request, dialect_of, reached_the_model, read_reques
 from analyzer.renderers import Job, RenderFailed, unexpected
 from analyzer.rendering import AUTO, render, verdicts
 from analyzer.replies import read_reply
+from analyzer.secret_counts import in_prompt
 from analyzer.server_api import ServerApi
 from analyzer.settings import UNTOLD, ServerSettings
 from analyzer.shared_json import SharedBodies
@@ -135,7 +136,7 @@ class PromptReader:
             request=replace(request, conversations=()),
             reply=replace(reply, prompt_token_ids=(), answers=()),
             prompt_count=len(asked),
-            redacted=bool(exchange.request.secrets),
+            redacted=in_prompt(exchange.request),
             first_token_ns=first_token_ns(exchange),
             answered_ns=_answered_ns(exchange),
             body_hash=hash(exchange.request.content),

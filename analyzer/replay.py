@@ -141,20 +141,26 @@ class Restart:
 type Event = Start | Grow | Finish | Restart
 
 
-def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None]:
-    """Each request's hit, for events in order of time.
+class Simulation:
+    """Events one after another, in order of time; `hits` has each request's, once it was admitted.
 
     A request that does not fit waits, and so do those behind it, until others end. None: the request
     never ran in the model (it was still waiting when its end came, when the server restarted, or when
     the events ran out), so that the model and the server disagree and there is nothing to predict.
     """
-    hits: dict[str, Hit | None] = {}
-    waiting: OrderedDict[str, Start] = OrderedDict()
-    for event in events:
+
+    def __init__(self, cache: TokenCache) -> None:
+        self._cache = cache
+        self._waiting: OrderedDict[str, Start] = OrderedDict()
+        self.hits: dict[str, Hit | None] = {}
+
+    def apply(self, event: Event) -> None:
+        """The next event, no earlier than those before it."""
+        cache, waiting = self._cache, self._waiting
         first, freed = next(iter(waiting), None), False
         match event:
             case Start():
-                hits[event.request_id] = None
+                self.hits[event.request_id] = None
                 waiting[event.request_id] = event
             case Grow():
                 if freed := event.request_id in cache:  # it may put out another
@@ -169,8 +175,15 @@ def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None
                 cache.reset()
         # Who waits first waits on until blocks come free: to try at every event takes the square of them.
         if freed or next(iter(waiting), None) != first:
-            _admit_waiting(waiting, hits, cache)
-    return hits
+            _admit_waiting(waiting, self.hits, cache)
+
+
+def simulate(events: Iterable[Event], cache: TokenCache) -> dict[str, Hit | None]:
+    """Each request's hit, for events in order of time."""
+    simulation = Simulation(cache)
+    for event in events:
+        simulation.apply(event)
+    return simulation.hits
 
 
 def _admit_waiting(waiting: OrderedDict[str, Start], hits: dict[str, Hit | None], cache: TokenCache) -> None:

@@ -43,12 +43,14 @@ def read_reply(exchange: Exchange) -> Reply:
         at_end = parsed is not None or exchange.response.wire_length == 0
     at_end = at_end or any(_is_event(item, _END_EVENTS) for item in objects)
     error = next((message for item in objects if (message := _error(item))), None)
+    # Codex hangs up on `response.completed`, ahead of the connection's own end: it has all it asked for.
+    hung_up = exchange.ended == "client_gone" and at_end and bool(objects)
     return Reply(
-        outcome=_outcome(exchange, at_end=at_end, error=error),
+        outcome=_outcome(exchange, at_end=at_end, error=error, hung_up=hung_up),
         usage=_usage(objects),
         prompt_token_ids=_prompt_ids(objects),
         answers=read_answers(objects),
-        error=error or _plain_error(exchange, objects) or exchange.error,
+        error=error or _plain_error(exchange, objects) or (None if hung_up else exchange.error),
     )
 
 
@@ -96,8 +98,8 @@ def _plain_error(exchange: Exchange, objects: list[dict[str, Any]]) -> str | Non
     return exchange.response.content[:300].decode(errors="replace").partition("\n")[0] or None
 
 
-def _outcome(exchange: Exchange, *, at_end: bool, error: str | None) -> Outcome:
-    if exchange.ended != "complete":
+def _outcome(exchange: Exchange, *, at_end: bool, error: str | None, hung_up: bool) -> Outcome:
+    if exchange.ended != "complete" and not hung_up:
         return exchange.ended
     if exchange.status is not None and exchange.status >= 400:
         return "done"  # a whole answer, though not the one hoped for: the status says so

@@ -251,6 +251,7 @@ class Report:
     `missing` is the one of the `problems` that says which tokenizer is missing, where one is.
     `secrets` counts what was replaced before it was written, None where the capture does not tell.
     `completeness` is what the proxy could not keep; its sentences are among the `problems`.
+    `quotes` is False where nothing in it is, or may be, text of a prompt or an answer.
     """
 
     exchanges: int
@@ -263,3 +264,4 @@ class Report:
     missing: str | None = None
     secrets: tuple[SecretCount, ...] | None = ()
     completeness: Completeness = Completeness()
+    quotes: bool = True

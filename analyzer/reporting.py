@@ -18,6 +18,7 @@ import click
 from analyzer.baseline import Baseline, read_baseline, worsened
 from analyzer.ledger import engine_of
 from analyzer.no_text import without_text
+from analyzer.open_capture import open_capture
 from analyzer.pipeline import Analysis, Options, Progress, analyze
 from analyzer.registry import plugins
 from analyzer.renderers import RenderFailed
@@ -27,8 +28,8 @@ from analyzer.reports import ReportForm
 from analyzer.server_api import ServerApi
 from analyzer.servers import ServerProfile
 from analyzer.settings import note_on_ignored, parse_settings
+from analyzer.whole_file import write_whole
 from analyzer.wording import one_line
-from store.db import Capture
 from store.engine import sqlite_path
 
 DONE, FAILED, CHECK_DID_NOT_HOLD = 0, 1, 3
@@ -133,7 +134,7 @@ def read_analysis(target: str, options: Options, *, no_text: bool = False) -> An
     """The analysis of a capture, with a bar for who waits. What `no_text` hides of it is the error alone."""
     if options.serve_command is not None and (note := note_on_ignored(parse_settings(options.serve_command))):
         print(note, file=sys.stderr)
-    with Capture.open(target) as capture, ProgressBar() as progress:
+    with open_capture(target) as capture, ProgressBar() as progress:
         try:
             return analyze(capture, options, progress)
         except RenderFailed:
@@ -148,7 +149,7 @@ def read_analysis(target: str, options: Options, *, no_text: bool = False) -> An
 def put(text: Callable[[int | None, bool], str], output: Path | None) -> None:
     """Write a text to a file or to stdout; it is made for that width in columns, in colour or not."""
     if output is not None:
-        output.write_text(_writable(text(None, False), "utf-8"), encoding="utf-8")
+        write_whole(output, _writable(text(None, False), "utf-8"))
         return
     if sys.stdout is None:
         raise OSError("stdout is closed; give -o FILE, or leave it open")

@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from analyzer.typed import typed
 from store.db import Capture
 from store.records import Body, Exchange, Run, ServerFact
 from store.sealed import POLICY, Part
@@ -43,14 +44,17 @@ def from_json(text: str) -> Capture:
     if not isinstance(read, dict) or read.get("schema") != SCHEMA:
         raise ValueError(f"no object of schema {SCHEMA}")
     capture = Capture.in_memory(POLICY)
-    try:
+    try:  # whatever fails, in whatever way: a stranger may have written it
         for row in read["exchanges"]:
             capture.copy_sealed(_read_exchange(row))
-        capture.save_facts([ServerFact(**{**fact, "body": fact["body"].encode()}) for fact in read["facts"]])
-        capture.copy_runs([Run(**run) for run in read.get("runs", ())])
+        capture.save_facts(
+            [typed(ServerFact, {**fact, "body": fact["body"].encode()}) for fact in read["facts"]]
+        )
+        capture.copy_runs([typed(Run, run) for run in read.get("runs", ())])
         capture.save_sealed([_read_part(part) for part in read["parts"]])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"a sealed capture that is damaged: {error}") from error
+    except Exception as error:
+        capture.close()
+        raise ValueError(f"it is damaged ({type(error).__name__})") from error
     return capture
 
 
@@ -75,15 +79,18 @@ def _exchange(exchange: Exchange) -> dict[str, Any]:
 
 def _read_exchange(row: dict[str, Any]) -> Exchange:
     sizes = {name: row.pop(f"{name}_bytes") for name in ("request", "response")}
-    return Exchange(
-        **row,
-        query="",
-        request_headers=(),
-        response_headers=(),
-        request=Body(wire_length=sizes["request"]),
-        response=Body(wire_length=sizes["response"]),
-        chunks=(),
-        error=None,
+    return typed(
+        Exchange,
+        {
+            **row,
+            "query": "",
+            "request_headers": (),
+            "response_headers": (),
+            "request": Body(wire_length=sizes["request"]),
+            "response": Body(wire_length=sizes["response"]),
+            "chunks": (),
+            "error": None,
+        },
     )
 
 

@@ -75,10 +75,11 @@ def read_placed(capture: Capture, block_size: int) -> list[Placed]:
 
 def _in_order(exchanges: Mapping[int, Exchange], placed: Mapping[int, list[Placed]]) -> Iterator[Placed]:
     for exchange in exchanges.values():
-        yield from placed.get(exchange.id) or [_not_sealed(exchange)]
+        yield from placed.get(exchange.id) or [not_sealed(exchange)]
 
 
-def _not_sealed(exchange: Exchange) -> Placed:
+def not_sealed(exchange: Exchange) -> Placed:
+    """The row of an exchange of which nothing was sealed."""
     dialect = dialect_of(exchange.path)
     source = ReadExchange(
         exchange=exchange,

@@ -21,6 +21,7 @@ from analyzer.prompts import Prompt, ReadExchange
 from analyzer.reading import Request
 from analyzer.token_tree import TokenTree, as_ranges, from_ranges
 from analyzer.turns import Placed, Relation
+from analyzer.typed import typed
 from analyzer.vocabulary import Keys, words
 from store.records import Exchange
 
@@ -142,27 +143,29 @@ def read_row(row: Json, exchange: Exchange, parents: Parents, block_size: int) -
 def _read(row: Json, exchange: Exchange, parents: Parents, block_size: int) -> Placed:
     rendering = None
     if row["tokens"] is not None:
-        rendering = Rendering(token_ids=_numbers(row["tokens"]), source=row["token_source"])
-    prompt = Prompt(
-        source=_read_source(row["source"], exchange),
-        index=row["index"],
-        conversation=None,
-        rendering=rendering,
-        verdict=row["verdict"],
-        problem=row["problem"],
-        traits=Traits(**row["traits"]),
-        generated=tuple(
-            Generated(
-                token_ids=tuple(_numbers(answer["tokens"]).tolist()),
-                source=answer["source"],
-                finish=answer["finish"],
-            )
-            for answer in row["generated"]
-        ),
+        told = {"token_ids": _numbers(row["tokens"]), "source": row["token_source"]}
+        rendering = typed(Rendering, told)
+    prompt = typed(
+        Prompt,
+        {
+            "source": _read_source(row["source"], exchange),
+            "index": row["index"],
+            "conversation": None,
+            "rendering": rendering,
+            "verdict": row["verdict"],
+            "problem": row["problem"],
+            "traits": typed(Traits, row["traits"]),
+            "generated": tuple(map(_read_generated, row["generated"])),
+        },
     )
-    place = None if row["place"] is None else Place(**row["place"])
+    place = None if row["place"] is None else typed(Place, row["place"])
     relation = None if row["relation"] is None else _read_relation(row["relation"], parents, block_size)
     return Placed(prompt=prompt, place=place, relation=relation)
+
+
+def _read_generated(answer: Json) -> Generated:
+    ids = tuple(_numbers(answer["tokens"]).tolist())
+    return typed(Generated, {"token_ids": ids, "source": answer["source"], "finish": answer["finish"]})
 
 
 def _numbers(ranges: list[list[int]]) -> TokenIds:
@@ -172,38 +175,38 @@ def _numbers(ranges: list[list[int]]) -> TokenIds:
 
 
 def _read_source(source: Json, exchange: Exchange) -> ReadExchange:
-    return ReadExchange(
-        exchange=exchange,
-        request=Request(**{**source["request"], "conversations": ()}),
-        reply=Reply(outcome=source["outcome"], usage=Usage(**source["usage"])),
-        prompt_count=source["prompt_count"],
-        redacted=source["redacted"],
-        first_token_ns=source["first_token_ns"],
-        answered_ns=source["answered_ns"],
-        body_hash=source["body"],
+    known = ("prompt_count", "redacted", "first_token_ns", "answered_ns")
+    return typed(
+        ReadExchange,
+        {
+            **{name: source[name] for name in known},
+            "exchange": exchange,
+            "request": typed(Request, {**source["request"], "conversations": ()}),
+            "reply": typed(Reply, {"outcome": source["outcome"], "usage": typed(Usage, source["usage"])}),
+            "body_hash": source["body"],
+        },
     )
 
 
 def _read_relation(relation: Json, parents: Parents, block_size: int) -> Relation:
     exchange_id, index = relation["parent"]
-    parting = Parting(
-        append=relation["append"],
-        divergence=_read_divergence(relation["divergence"], block_size),
-        findings=tuple(_read_finding(item, block_size) for item in relation["findings"]),
-        problem=relation["problem"],
+    parting = typed(
+        Parting,
+        {
+            "append": relation["append"],
+            "divergence": _read_divergence(relation["divergence"], block_size),
+            "findings": tuple(_read_finding(item, block_size) for item in relation["findings"]),
+            "problem": relation["problem"],
+        },
     )
-    return Relation(
-        parent=parents[exchange_id, index],
-        parent_tokens=relation["parent_tokens"],
-        common_tokens=relation["common_tokens"],
-        parting=parting,
-    )
+    counts = {name: relation[name] for name in ("parent_tokens", "common_tokens")}
+    return typed(Relation, {"parent": parents[exchange_id, index], "parting": parting, **counts})
 
 
 def _read_divergence(found: Json | None, block_size: int) -> Divergence | None:
     if found is None:
         return None
-    return Divergence(**{**found, "block": found["token"] // block_size})
+    return typed(Divergence, {**found, "block": found["token"] // block_size})
 
 
 def _read_finding(found: Json, block_size: int) -> Finding:
@@ -211,4 +214,4 @@ def _read_finding(found: Json, block_size: int) -> Finding:
     blocks = None
     if tokens is not None:
         blocks = full_blocks(token + tokens, block_size) - full_blocks(token, block_size)
-    return Finding(**{**found, "blocks": blocks, "evidence": EVIDENCE})
+    return typed(Finding, {**found, "blocks": blocks, "evidence": EVIDENCE})

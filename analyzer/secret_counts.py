@@ -12,10 +12,17 @@ from collections.abc import Iterator
 
 from analyzer.report import SecretCount
 from analyzer.wording import counted
-from store.records import Exchange, Headers
+from store.records import Body, Exchange, Headers
 
 _PLACEHOLDER = re.compile(r"<secret:([a-z0-9-]+):\d+>")
+_FIELD = re.compile(r"[.\[]")
 _SHOWN_PATHS = 3
+
+_BESIDE_THE_PROMPT = frozenset(
+    {"client_metadata", "metadata", "prompt_cache_key", "safety_identifier", "user"}
+)
+"""Fields of a request that are in no prompt: vLLM 0.32 does not know them, or hands them back as they came
+(openai/responses/protocol.py:240, 289; anthropic/protocol.py:221)."""
 
 type _Place = tuple[str, str, str, str]
 
@@ -49,6 +56,16 @@ class SecretTally:
             SecretCount(kind=kind, side=side, part=part, path=path, count=count)
             for (kind, side, part, path), count in ordered
         )
+
+
+def in_prompt(request: Body) -> bool:
+    """Whether any of a request's replaced secrets can have stood in what is rendered."""
+    beside = sum(
+        count
+        for (_, path), count in request.secret_paths.items()
+        if _FIELD.split(path, maxsplit=1)[0] in _BESIDE_THE_PROMPT
+    )
+    return sum(request.secrets.values()) > beside
 
 
 def _in_headers(headers: Headers) -> Iterator[tuple[str, str]]:

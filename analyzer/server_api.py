@@ -9,6 +9,8 @@ import http.client
 import json
 import time
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +19,8 @@ TIMEOUT_S = 30.0
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """A prompt of a million tokens is some 7 MB of JSON; what is far beyond that is not a rendering."""
+
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _PIECE_BYTES = 1 << 16
 
@@ -66,7 +70,7 @@ class ServerApi:
             if closed in self._closed:
                 raise ServerFailed(self._closed[closed])
         try:
-            status, answer = self._exchange(path, body)
+            status, answer = self.exchange("POST", path, body)
         except (OSError, http.client.HTTPException) as error:
             self._closed[""] = f"{self.url} cannot be asked: {error or type(error).__name__}"
             raise ServerFailed(self._closed[""]) from error
@@ -80,14 +84,17 @@ class ServerApi:
             raise ServerFailed(f"{self.url}{path} did not answer with JSON; is it a vLLM server?")
         return value
 
-    def _exchange(self, path: str, body: bytes) -> tuple[int, bytes]:
+    def exchange(
+        self, method: str, path: str, body: bytes | None, more: Mapping[str, str] = NO_HEADERS
+    ) -> tuple[int, bytes]:
+        """Status and body of one answer, whatever it says. Raises OSError and http.client.HTTPException."""
         secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         deadline = time.monotonic() + self._timeout_s
         connection = kind(self._parts.hostname or "", self._port, timeout=self._timeout_s)
         try:
-            headers = {"Content-Type": "application/json", "Accept": "application/json"}
-            connection.request("POST", self._parts.path.rstrip("/") + path, body=body, headers=headers)
+            headers = {"Content-Type": "application/json", "Accept": "application/json", **more}
+            connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers=headers)
             response = connection.getresponse()
             answer = bytearray()
             while piece := response.read1(_PIECE_BYTES):

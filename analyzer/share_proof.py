@@ -6,7 +6,7 @@ Each step yields a sentence for what does not hold, and says on stdout how much 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from analyzer.pipeline import Options
@@ -29,7 +29,8 @@ class Proof:
     """A copy and its original.
 
     `searched` are all bytes of the copy, as they lie in the file and undone of the store's own compression;
-    `texts` all strings of the original; `options` what both were rendered with.
+    `texts` all strings of the original; `options` what both were rendered with. `content` makes of a sealed
+    capture what the copy's file is of its own, which is a page where `as_page`.
     """
 
     original: Report
@@ -39,6 +40,8 @@ class Proof:
     texts: frozenset[str]
     key: bytes
     options: Options
+    content: Callable[[Capture], bytes]
+    as_page: bool
 
     def failures(self) -> Iterator[str]:
         """What does not hold."""
@@ -53,7 +56,7 @@ class Proof:
         yield from (f"a number is not the original's: {item}" for item in found[:_SHOWN])
 
     def _text(self) -> Iterator[str]:
-        search = TextSearch(self.searched, allowed_words(self.sealed, self.copied))
+        search = TextSearch(self.searched, allowed_words(self.sealed, self.copied, as_page=self.as_page))
         found = sum(1 for _ in search.found(text.encode("utf-8", "surrogatepass") for text in self.texts))
         print(f"text: {len(self.texts):,} strings of the original searched for, {found} found")
         if found:
@@ -68,7 +71,7 @@ class Proof:
                 planted.save_response(response)
                 count += 1
             seal_capture(planted, sealed, self.options, self.key)
-            written = (sealed.bytes_in_memory(), *sealed.stored())
+            written = (self.content(sealed), *sealed.stored())
         found = sum(canary.encode() in form.lower() for data in written for form in forms(data))
         print(f"canaries: {count} exchanges sealed with one in every field, {found} found")
         if found:

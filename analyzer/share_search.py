@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
+import bz2
+import contextlib
+import html
+import lzma
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
@@ -28,7 +32,20 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX = re.compile(rb"(?:[0-9a-fA-F]{2}){12,}")
 _NUMBERS = re.compile(rb"[\d,.\[\]{}:\" nul-]+")
 _DIGITS = re.compile(rb"\d+")
-_MAGIC = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b", b"\x78\x9c", b"\x78\x01", b"\x78\xda")
+_ENTITY = re.compile(rb"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ESCAPE = re.compile(rb"\\+u([0-9a-fA-F]{4})")
+_DECOMPRESSORS: Mapping[bytes, Callable[[], Any]] = {
+    b"\x28\xb5\x2f\xfd": lambda: zstandard.ZstdDecompressor().decompressobj(),
+    b"\x1f\x8b": lambda: zlib.decompressobj(16 + zlib.MAX_WBITS),
+    b"\x78\x9c": zlib.decompressobj,
+    b"\x78\x01": zlib.decompressobj,
+    b"\x78\xda": zlib.decompressobj,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lzma.LZMADecompressor,
+}
+"""What undoes a compression, by the bytes it begins with."""
+
+_NOT_COMPRESSED = (zstandard.ZstdError, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError)
 _DIFFERENT = 4
 _LONG = 4096
 """Something that long was encoded by itself, and begins where it begins."""
@@ -77,11 +94,20 @@ def _undone(data: bytes) -> Iterator[bytes]:
     for run in _BASE64.findall(data):
         for start in range(4 if len(run) < _LONG else 1):
             yield from _from_base64(run[start:].rstrip(b"="))
-    for magic in _MAGIC:
+    if _ENTITY.search(data):
+        yield _ENTITY.sub(lambda match: _utf8(html.unescape(match[0].decode())), data)
+    if _ESCAPE.search(data):
+        yield _ESCAPE.sub(lambda match: _utf8(chr(int(match[1], 16))), data)
+    for magic, decompressor in _DECOMPRESSORS.items():
         start = data.find(magic)
         while start >= 0:
-            yield from _decompressed(data[start:], magic)
+            with contextlib.suppress(*_NOT_COMPRESSED):
+                yield decompressor().decompress(data[start:])
             start = data.find(magic, start + 1)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _from_base64(run: bytes) -> Iterator[bytes]:
@@ -89,18 +115,6 @@ def _from_base64(run: bytes) -> Iterator[bytes]:
     try:
         yield base64.b64decode(whole, altchars=b"-_" if b"-" in whole or b"_" in whole else None)
     except (binascii.Error, ValueError):
-        return
-
-
-def _decompressed(data: bytes, magic: bytes) -> Iterator[bytes]:
-    try:
-        if magic == _MAGIC[0]:
-            yield zstandard.ZstdDecompressor().decompressobj().decompress(data)
-        elif magic == _MAGIC[1]:
-            yield zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data)
-        else:
-            yield zlib.decompressobj().decompress(data)
-    except (zstandard.ZstdError, zlib.error, gzip.BadGzipFile, EOFError):
         return
 
 

@@ -5,6 +5,7 @@ They are listed from the code and from what the server said, never from what is 
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -17,7 +18,9 @@ from analyzer.reading import Request
 from analyzer.registry import plugins
 from analyzer.report import Report
 from analyzer.sealed_rows import EVIDENCE, ROW_FIELDS
+from analyzer.share_page import own_page
 from analyzer.structure_words import OWN, PLAIN_VALUES
+from analyzer.sweeping import no_sweep
 from store.db import Capture
 from store.records import ENDPOINTS
 from store.sealed import WITHHELD
@@ -25,12 +28,17 @@ from store.sealed import WITHHELD
 _SHAPES = (Request, Usage, Traits, Place, Divergence, Finding)
 
 
-def allowed_words(sealed: Capture, report: Report) -> Iterator[bytes]:
-    """All of them, as they are spelt in the copy."""
+def allowed_words(sealed: Capture, report: Report, *, as_page: bool) -> Iterator[bytes]:
+    """All of them, as they are spelt in the copy, or in the page that is made of it."""
     yield from (word.encode() for word in _words(report))
     yield from (fact.body for fact in sealed.facts())
     yield from (part.content for part in sealed.sealed("basis"))
     yield from (statement.encode() for statement in sealed.schema())
+    if as_page:
+        page = own_page(report)
+        yield from (text.encode() for text in (page, html.unescape(page)))
+        if refused := no_sweep(plugins("engines")[report.server.engine], report.server.layout):
+            yield refused.encode()
 
 
 def _words(report: Report) -> Iterator[str]:

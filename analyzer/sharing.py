@@ -9,28 +9,34 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 
+from analyzer.open_capture import open_capture
 from analyzer.pipeline import Options, analyze
-from analyzer.registry import plugins
 from analyzer.rendering import AUTO
+from analyzer.report import Report
 from analyzer.reporting import CHECK_DID_NOT_HOLD, DONE, ProgressBar, check_usage
 from analyzer.seal import seal_capture
 from analyzer.seal_key import seal_key
-from analyzer.sealed_json import as_json, from_json
+from analyzer.sealed_json import as_json
 from analyzer.sealed_reading import is_sealed
+from analyzer.share_page import page_of
 from analyzer.share_proof import Proof
 from analyzer.share_texts import texts_of
-from analyzer.wording import counted
+from analyzer.wording import counted, known
 from store.db import Capture
 from store.sealed import POLICY
 
 _MODE = 0o600
-_SQLITE, _JSON, _HTML = ".sqlite", ".json", ".html"
+_KNOWN = _SQLITE, _JSON, _HTML = ".sqlite", ".json", ".html"
+
+type Content = Callable[[Capture], bytes]
+"""What the file holds of a sealed capture."""
 
 
 def run_share(target: str, output: Path, options: Options, *, key_file: Path | None) -> int:
@@ -41,7 +47,7 @@ def run_share(target: str, output: Path, options: Options, *, key_file: Path | N
     """
     _check_output(output)
     check_usage(options)
-    with Capture.open(target) as original:
+    with open_capture(target) as original:
         if is_sealed(original):
             raise click.ClickException(f"{target} is sealed already; copy the file")
         failures = ["the copy could not be made"]
@@ -58,9 +64,8 @@ def run_share(target: str, output: Path, options: Options, *, key_file: Path | N
 
 
 def _check_output(output: Path) -> None:
-    known = [_SQLITE, _JSON, *([_HTML] if "html" in plugins("reports") else [])]
-    if output.suffix not in known:
-        raise click.UsageError(f"-o {output}: give a name that ends in {', '.join(known)}")
+    if output.suffix not in _KNOWN:
+        raise click.UsageError(f"-o {output}: give a name that ends in {', '.join(_KNOWN)}")
     if output.exists():
         raise click.UsageError(f"-o {output} is there already; choose another name")
 
@@ -71,26 +76,36 @@ def _shared(original: Capture, output: Path, options: Options, key: bytes) -> It
     with ProgressBar() as progress:
         report = analyze(original, options, progress).report
     bare = replace(options, renderer=AUTO, tokenizer=None, server=None)
-    with _made(original, output, options, key) as sealed:
-        copied = analyze(sealed, bare).report
-        if output.suffix == _HTML:
-            _write(output, plugins("reports")["html"].format(copied, width=None, color=False))
+    content = partial(_content, output.suffix, bare)
+    with _made(original, output, options, key, content) as copy:
+        copied = analyze(copy, bare).report
         proof = Proof(
             original=report,
             copied=copied,
-            sealed=sealed,
-            searched=(output.read_bytes(), *sealed.stored()),
+            sealed=copy,
+            searched=(output.read_bytes(), *copy.stored()),
             texts=frozenset(texts_of(original)),
             key=key,
             options=options,
+            content=content,
+            as_page=output.suffix == _HTML,
         )
         failures = list(proof.failures())
         if not failures:
-            print(*_leaving(sealed, output), sep="\n")
+            print(*_leaving(copy, copied, output), sep="\n")
     yield from failures
 
 
-def _made(original: Capture, output: Path, options: Options, key: bytes) -> Capture:
+def _content(suffix: str, bare: Options, sealed: Capture) -> bytes:
+    """What a file of this kind holds of a sealed capture."""
+    if suffix == _JSON:
+        return as_json(sealed).encode()
+    if suffix == _HTML:
+        return page_of(analyze(sealed, bare).report).encode("utf-8", "backslashreplace")
+    return sealed.bytes_in_memory()
+
+
+def _made(original: Capture, output: Path, options: Options, key: bytes, content: Content) -> Capture:
     """The sealed capture, read back from the file where the file is one."""
     if output.suffix == _SQLITE:
         with Capture.create_or_open(str(output), redaction=POLICY) as copy:
@@ -99,17 +114,17 @@ def _made(original: Capture, output: Path, options: Options, key: bytes) -> Capt
         return Capture.open(str(output))
     copy = Capture.in_memory(POLICY)
     seal_capture(original, copy, options, key)
+    _write(output, content(copy))
     if output.suffix == _HTML:
         return copy
-    with copy:
-        _write(output, as_json(copy))
-    return from_json(output.read_text(encoding="utf-8"))
+    copy.close()
+    return open_capture(str(output))
 
 
-def _write(output: Path, text: str) -> None:
+def _write(output: Path, content: bytes) -> None:
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
 
 
 def _remove(output: Path) -> None:
@@ -118,15 +133,18 @@ def _remove(output: Path) -> None:
             Path(f"{output}{suffix}").unlink()
 
 
-def _leaving(sealed: Capture, output: Path) -> Iterator[str]:
+def _leaving(sealed: Capture, report: Report, output: Path) -> Iterator[str]:
     """What somebody gets who gets the file."""
     yield f"what leaves this machine in {output}, {output.stat().st_size:,} bytes:"
-    yield f"  {counted(sealed.counts().exchanges, 'exchange')}: when, how long, how large, and the status"
     if output.suffix == _HTML:
-        yield "  the report on them: counts, labels, paths in the endpoints' words"
-    else:
-        kinds = Counter(part.kind for kind in _KINDS for part in sealed.sealed(kind))
-        yield from (f"  {kinds[kind]} x {what}" for kind, what in _KINDS.items() if kinds[kind])
+        yield f"  a row for each of {counted(len(report.turns), 'prompt')}: its counts, how it ended, labels"
+        yield "  findings and places, their paths in the endpoints' words, a client's keys as fingerprints"
+        told = report.server
+        yield f"  of the server: {told.engine_title} {known(told.version)}, model {known(told.model)}, sizes"
+        return
+    yield f"  {counted(sealed.counts().exchanges, 'exchange')}: when, how long, how large, and the status"
+    kinds = Counter(part.kind for kind in _KINDS for part in sealed.sealed(kind))
+    yield from (f"  {kinds[kind]} x {what}" for kind, what in _KINDS.items() if kinds[kind])
     for fact in sealed.facts():
         if fact.path != "/metrics":
             yield f"  what the server said at {fact.path}: {fact.body.decode(errors='replace')}"

@@ -120,6 +120,8 @@ class Sourced(str):
         return self[: len(head)], self[len(head) : len(head) + len(found)], self[len(head) + len(found) :]
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> str:
+        if not self._runs and not isinstance(new, Sourced):
+            return str.replace(self, old, new, count)
         if old:
             return join(new, _pieces(self, str.split(self, old, count), old)) if old in self else self
         text, limit = str.replace(self, old, new, count), int(count)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import click
 
+from analyzer.open_capture import open_capture
 from analyzer.pipeline import Options, make_reader
 from analyzer.rendering import FROM_SERVER
 from analyzer.reporting import CHECK_DID_NOT_HOLD, DONE, FAILED, ProgressBar, check_usage
@@ -34,7 +35,7 @@ def run_verify(target: str, options: Options) -> int:
     if options.renderer in FROM_SERVER - {"tokenize"}:
         raise click.UsageError(f"--renderer {options.renderer} is what renderings are compared with")
     check_usage(options)
-    with Capture.open(target) as capture, ProgressBar() as progress:
+    with open_capture(target) as capture, ProgressBar() as progress:
         found, missing = Verification(damages=tuple(capture.verify())), None
         if not found.damages and is_sealed(capture):
             return _sealed(capture, asked=options.server)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from mitmproxy.connection import ConnectionState
 from mitmproxy.http import Headers, HTTPFlow, Response
 
-from proxy.http1 import without_hints
+from proxy.http1 import in_our_words
 from proxy.recorder import Recorder
-from proxy.tee import Tee
+from proxy.tee import Room, Tee
 from proxy.watch import Watch
 from store.records import ENDPOINTS, Ended, RequestSeen, ResponseSeen
 from store.records import Headers as HeaderPairs
@@ -35,6 +35,7 @@ class Live:
     path: str
     started_at_ns: int
     started_ns: int
+    request_tee: Tee
     response_tee: Tee
     request_saved: bool = False
 
@@ -62,29 +63,35 @@ def _stream(flow: HTTPFlow) -> None:
 class LocalityAddon:
     """Records exchanges of known endpoints; passes everything else through."""
 
-    def __init__(self, recorder: Recorder, watch: Watch, *, path_prefix: str = "") -> None:
+    def __init__(
+        self, recorder: Recorder, watch: Watch, *, path_prefix: str = "", host: str | None = None
+    ) -> None:
         self.recorder = recorder
         self.watch = watch
         self.path_prefix = path_prefix
+        self.host = host
         self.live: dict[str, Live] = {}
+        self.room = Room()
 
     @_counted
     def requestheaders(self, flow: HTTPFlow) -> None:
-        """Decide whether to record; a body that is not recorded streams through."""
+        """Decide whether to record; every body streams through."""
         if flow.response is not None:  # refused at the gate
             return
-        if flow.request.headers.get("upgrade", "").lower() == "websocket":
+        if "websocket" in flow.request.headers.get("upgrade", "").lower():
             flow.response = Response.make(426, WEBSOCKET_HINT, {"content-type": "text/plain"})
             return
-        path, _, _ = flow.request.path.partition("?")
-        if flow.request.method == "POST" and path.rstrip("/") in ENDPOINTS:
-            # Held whole, not streamed: a refused upstream would otherwise leave no body to show.
-            self._begin(flow)
-        else:
-            flow.request.stream = True
+        target, flow.request.stream = flow.request.path, True
+        self._address(flow)  # first: whatever goes wrong with a record, the request goes where it should
+        if flow.request.method == "POST" and target.partition("?")[0].rstrip("/") in ENDPOINTS:
+            flow.request.stream = self._begin(flow, target).request_tee
+
+    def _address(self, flow: HTTPFlow) -> None:
+        """Name the upstream to itself: mitmproxy leaves out an IPv6 address's brackets, and the prefix."""
         flow.request.authority = ""  # of a target that is a whole URL only the path goes on
-        if self.path_prefix:
-            flow.request.path = self.path_prefix + flow.request.path
+        flow.request.path = self.path_prefix + flow.request.path
+        if self.host is not None:
+            flow.request.headers["Host"] = self.host
 
     @_counted
     def request(self, flow: HTTPFlow) -> None:
@@ -107,8 +114,10 @@ class LocalityAddon:
     @_counted
     def error(self, flow: HTTPFlow) -> None:
         """The exchange broke off: the client went, or the upstream did."""
-        client_gone = not flow.client_conn.state & ConnectionState.CAN_READ
-        message = without_hints(flow.error.msg) if flow.error else None
+        client = flow.client_conn
+        # One that has only closed its sending side is still there.
+        client_gone = client.state is ConnectionState.CLOSED or client.timestamp_end is not None
+        message = in_our_words(flow.error.msg) if flow.error else None
         self._finish(flow, "client_gone" if client_gone else "reset", message)
 
     def stop(self) -> None:
@@ -120,20 +129,24 @@ class LocalityAddon:
                 self.recorder.lose(live.key, f"stop: {type(error).__name__}: {error}")
         self.live.clear()
 
-    def _begin(self, flow: HTTPFlow) -> None:
+    def _begin(self, flow: HTTPFlow, target: str) -> Live:
         now = time.monotonic_ns()
         self.recorder.begun()
-        self.live[flow.id] = Live(
+        live = Live(
             key=flow.id,
-            path=flow.request.path,
+            path=target,
             started_at_ns=time.time_ns(),
             started_ns=now,
-            response_tee=Tee(now),
+            request_tee=Tee(now, self.room),
+            response_tee=Tee(now, self.room),
         )
+        self.live[flow.id] = live
+        return live
 
     def _save_request(self, flow: HTTPFlow, live: Live) -> None:
         live.request_saved = True
         path, _, query = live.path.partition("?")
+        kept = self._copy(live, live.request_tee, "request")
         self.recorder.put(
             RequestSeen(
                 key=live.key,
@@ -142,7 +155,8 @@ class LocalityAddon:
                 path=path.rstrip("/"),
                 query=query,
                 headers=_pairs(flow.request.headers),
-                body=flow.request.raw_content or b"",
+                body=kept,
+                wire_length=_if_cut(live.request_tee, kept),
             )
         )
 
@@ -157,14 +171,15 @@ class LocalityAddon:
 
     def _save_end(self, live: Live, response: Response | None, ended: Ended, message: str | None) -> None:
         tee = live.response_tee
-        if tee.failed is not None:
-            self.recorder.lose(live.key, f"a part of its answer: {type(tee.failed).__name__}: {tee.failed}")
+        kept = self._copy(live, tee, "answer")
         self.recorder.put(
             ResponseSeen(
                 key=live.key,
                 status=response.status_code if response else None,
                 headers=_pairs(response.headers) if response else (),
-                body=tee.body or (response.raw_content if response else None) or b"",
+                # What the addon answers by itself has not streamed by.
+                body=kept or (response.raw_content if response else None) or b"",
+                wire_length=_if_cut(tee, kept),
                 chunks=tee.chunks,
                 ttft_ns=tee.first_ns,
                 duration_ns=time.monotonic_ns() - live.started_ns,
@@ -172,6 +187,16 @@ class LocalityAddon:
                 error=message,
             )
         )
+
+    def _copy(self, live: Live, tee: Tee, what: str) -> bytes:
+        kept = tee.close()
+        if tee.failed is not None:
+            self.recorder.lose(live.key, f"a part of its {what}: {type(tee.failed).__name__}: {tee.failed}")
+        return kept
+
+
+def _if_cut(tee: Tee, kept: bytes) -> int | None:
+    return tee.length if tee.length > len(kept) else None
 
 
 def _pairs(headers: Headers) -> HeaderPairs:

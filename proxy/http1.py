@@ -1,7 +1,7 @@
-"""What mitmproxy's HTTP/1 layer does otherwise than a proxy in front of an API should.
+"""What both of mitmproxy's HTTP/1 connections do otherwise here: errors in JSON, trailers passed on.
 
-It puts its replacements into mitmproxy's modules (`install`), since mitmproxy offers no hook there, and
-knows nothing of what is recorded.
+It puts replacements into mitmproxy's modules (`install`) where mitmproxy offers no hook; what either side has
+of its own is in `proxy.client_side` and `proxy.upstream_side`. It knows nothing of what is recorded.
 """
 
 from __future__ import annotations
@@ -14,32 +14,39 @@ from h11._readers import ChunkedReader
 from h11._receivebuffer import ReceiveBuffer
 from mitmproxy.http import Headers, Response
 from mitmproxy.net.http import http1
-from mitmproxy.proxy import events, layer
-from mitmproxy.proxy.layers import http
+from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import _http1
+from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
+from mitmproxy.proxy.layers.http._events import (
+    RequestEndOfMessage,
+    RequestTrailers,
+    ResponseEndOfMessage,
+    ResponseTrailers,
+)
 
 # Of an option's name or of mitmproxy itself: advice for a program that the user does not run.
 _HINT = re.compile(r"(?:^|(?<=\. )|(?<=\.))[^.]*\b(?:mitmproxy|option)\b[^.]*\.?\s*")
-# 101 is an answer: it ends HTTP on the connection.
-_INTERIM = re.compile(rb"HTTP/1\.[01] 1(?!01)\d\d[ \r\n].*?\r?\n\r?\n", re.DOTALL)
+_UNTRUSTED = "Certificate verify failed"
+_TRUST = "; --cacert FILE names the authority that signed it, --insecure goes without any"
+_LAST_CHUNK = b"0\r\n"
 _make_body_reader = _http1.make_body_reader
 
 
 def install() -> None:
     """Put the replacements in place, for every proxy of this process."""
-    http.Http1Client = UpstreamConnection  # type: ignore[attr-defined]
     _http1.make_error_response = error_response
     _http1.make_body_reader = body_reader
 
 
-def without_hints(message: str) -> str:
-    """Return an error's text without advice about mitmproxy's own options."""
-    return _HINT.sub("", message).strip() or "the proxy could not pass this on"
+def in_our_words(message: str) -> str:
+    """Return an error's text with this program's advice, and without that about mitmproxy's options."""
+    told = _HINT.sub("", message).strip() or "the proxy could not pass this on"
+    return told.rstrip(".") + _TRUST if _UNTRUSTED in told else told
 
 
 def error_response(status_code: int, message: str = "") -> bytes:
     """Return an HTTP response, head and body, with an error in the shape of OpenAI's API."""
-    error = {"message": without_hints(message), "type": "proxy_error", "code": status_code}
+    error = {"message": in_our_words(message), "type": "proxy_error", "code": status_code}
     headers = Headers(connection="close", content_type="application/json")
     response: bytes = http1.assemble_response(
         Response.make(status_code, json.dumps({"error": error}), headers)
@@ -47,28 +54,54 @@ def error_response(status_code: int, message: str = "") -> bytes:
     return response
 
 
-class UpstreamConnection(_http1.Http1Client):
-    """A connection to the upstream that passes over interim responses (100, 103), asked for or not.
+class _ChunkedBody(ChunkedReader):
+    """Reads a chunked body and keeps its trailers for `Connection`: mitmproxy would hang on them."""
 
-    RFC 9110 15.2 has a client read past them to the answer; mitmproxy takes the first for the answer.
-    """
-
-    def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
-        """Read the answer's head, without those before it."""
-        if isinstance(event, events.DataReceived) and self.request:
-            while interim := _INTERIM.match(bytes(self.buf)):
-                self.buf.maybe_extract_at_most(interim.end())
-        yield from super().read_headers(event)
-
-
-class _TrailerlessReader(ChunkedReader):
-    """Reads a chunked body and drops its trailers (RFC 9110 6.5.1 allows it): mitmproxy would hang."""
+    trailers: Headers | None = None
 
     def __call__(self, buffer: ReceiveBuffer) -> h11.Data | h11.EndOfMessage | None:
         event = super().__call__(buffer)
-        return h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event
+        if not isinstance(event, h11.EndOfMessage) or not event.headers:
+            return event
+        self.trailers = Headers(event.headers.raw_items())
+        return h11.EndOfMessage()
 
 
 def body_reader(expected_size: int | None) -> _http1.TBodyReader:
     """Return what takes a body off the wire; `expected_size` in bytes, -1 until the end, None chunked."""
-    return _TrailerlessReader() if expected_size is None else _make_body_reader(expected_size)
+    return _ChunkedBody() if expected_size is None else _make_body_reader(expected_size)
+
+
+class Connection(_http1.Http1Connection):
+    """One side's connection: passes on the trailers of a chunked body."""
+
+    trailers_to_send: Headers | None = None
+
+    def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
+        """Read on in a body; its trailers come before its end."""
+        for command in super().read_body(event):
+            if (
+                isinstance(command, ReceiveHttp)
+                and isinstance(command.event, RequestEndOfMessage | ResponseEndOfMessage)
+                and isinstance(self.body_reader, _ChunkedBody)
+                and self.body_reader.trailers
+            ):
+                stream_id, trailers = command.event.stream_id, self.body_reader.trailers
+                side = RequestTrailers if isinstance(command.event, RequestEndOfMessage) else ResponseTrailers
+                yield ReceiveHttp(side(stream_id, trailers))
+            yield command
+
+    def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:
+        """Send a part of a message; trailers stand between the last chunk and the end."""
+        if isinstance(event, RequestTrailers | ResponseTrailers):
+            self.trailers_to_send = event.trailers
+            return
+        for command in super().send(event):
+            if (
+                self.trailers_to_send
+                and isinstance(command, commands.SendData)
+                and command.data == _LAST_CHUNK + b"\r\n"
+            ):
+                command.data = _LAST_CHUNK + bytes(self.trailers_to_send) + b"\r\n"
+                self.trailers_to_send = None
+            yield command

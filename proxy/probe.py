@@ -7,6 +7,7 @@ reads it.
 from __future__ import annotations
 
 import http.client
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -42,14 +43,15 @@ class _Unled(urllib.request.HTTPRedirectHandler):
         """Follow nobody: only the upstream is asked."""
 
 
-# Past the proxies of the environment: the traffic itself goes past them as well.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Unled)
+def probe(
+    upstream: str, paths: Sequence[str] = PROBE_PATHS, *, trust: ssl.SSLContext | None = None
+) -> tuple[ServerFact, ...]:
+    """Ask all paths at once; never raises, and waits at most `TIMEOUT_SECONDS` for the next byte of each.
 
-
-def probe(upstream: str, paths: Sequence[str] = PROBE_PATHS) -> tuple[ServerFact, ...]:
-    """Ask all paths at once; never raises, and waits at most `TIMEOUT_SECONDS` for the next byte of each."""
+    `trust` says whom to believe that an https upstream is the one.
+    """
     with ThreadPoolExecutor(len(paths)) as pool:
-        return tuple(pool.map(lambda path: _ask(upstream, path), paths))
+        return tuple(pool.map(lambda path: _ask(upstream, path, trust), paths))
 
 
 def age(facts: tuple[ServerFact, ...]) -> bytes | None:
@@ -58,10 +60,10 @@ def age(facts: tuple[ServerFact, ...]) -> bytes | None:
     return next((line for line in lines if line.startswith(STARTED)), None)
 
 
-def _ask(upstream: str, path: str) -> ServerFact:
+def _ask(upstream: str, path: str, trust: ssl.SSLContext | None) -> ServerFact:
     status: int | None = None
     try:
-        status, body = _answer(upstream + path)
+        status, body = _answer(upstream + path, trust)
     except (OSError, ValueError, http.client.HTTPException) as error:
         body = str(getattr(error, "reason", error)).encode()
     if path == METRICS and status == 200:
@@ -69,9 +71,11 @@ def _ask(upstream: str, path: str) -> ServerFact:
     return ServerFact(at_ns=time.time_ns(), path=path, status=status, body=body)
 
 
-def _answer(url: str) -> tuple[int, bytes]:
+def _answer(url: str, trust: ssl.SSLContext | None) -> tuple[int, bytes]:
     try:
-        with _OPENER.open(url, timeout=TIMEOUT_SECONDS) as answer:
+        # Past the proxies of the environment: the traffic itself goes past them as well.
+        directly = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust), _Unled
+        with urllib.request.build_opener(*directly).open(url, timeout=TIMEOUT_SECONDS) as answer:
             return answer.status, answer.read(MAX_ANSWER_BYTES)
     except urllib.error.HTTPError as error:
         with error:

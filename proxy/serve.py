@@ -8,65 +8,51 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from mitmproxy import options
-from mitmproxy.addons import core, disable_h2c, next_layer, proxyserver, tlsconfig
+from mitmproxy.addons import core, proxyserver, tlsconfig
 from mitmproxy.master import Master
 
-from proxy import http1
+from proxy import http1, layers
 from proxy.access import ANYBODY_HERE, Access, Gate
 from proxy.addon import LocalityAddon
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import on_signal
+from proxy.silence import Arrivals
+from proxy.sockets import Sockets
+from proxy.upstream import Upstream as Upstream
 from proxy.watch import Watch
 from store.tally import Tally
 
 GRACE_SECONDS = 5.0
 """How long exchanges in flight may still finish after the proxy was told to stop."""
 
+NEVER_SECONDS = 100 * 366 * 86_400
+"""For mitmproxy's limit on silence: a large prompt may take longer to its first token than any limit."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
-    """Where requests go: `origin` is scheme://host:port, `prefix` the path it lives under ('' or '/x')."""
-
-    origin: str
-    prefix: str
-
-    @property
-    def url(self) -> str:
-        """The base under which the server's own paths (`/v1/...`) begin."""
-        return self.origin + self.prefix
-
-    @classmethod
-    def parse(cls, url: str) -> Upstream:
-        """Read a base URL. A closing `/v1` is left off: agents send it themselves.
-
-        Raises ValueError with the expected form.
-        """
-        parts = urlsplit(url)
-        if "@" in parts.netloc:  # not repeated: it is, or looks like, a password
-            raise ValueError("a server's address holds no user and password; agents send keys of their own")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not a server address; give one like http://127.0.0.1:8000")
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        prefix = parts.path.rstrip("/").removesuffix("/v1")
-        return cls(origin=f"{parts.scheme}://{host}:{port}", prefix=prefix)
+UNCHECKED = (
+    "the certificate of {} is not checked. Whoever stands in between can read and change prompts,"
+    " answers and API keys."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said."""
+    """What one run of the proxy kept and lost, in exchanges, and whether it lost what the upstream said.
+
+    `requests` is how many came, to whatever path.
+    """
 
     recorded: int
     lost: int
     lost_facts: bool = False
+    requests: int = 0
 
 
 class _Console(logging.Handler):
@@ -84,6 +70,10 @@ type Session = Callable[[str], Awaitable[None]]
 """What the proxy serves: called with its base URL once connections are accepted; its end is the proxy's."""
 
 
+type Hint = Callable[[str], str]
+"""What to say, once, where no request comes to a proxy at this URL."""
+
+
 def serve(
     upstream: Upstream,
     sink: Sink,
@@ -92,6 +82,7 @@ def serve(
     session: Session,
     access: Access = ANYBODY_HERE,
     tally: Tally | None = None,
+    hint: Hint | None = None,
 ) -> Counts:
     """Serve until `session` ends; returns what was kept and lost.
 
@@ -101,7 +92,8 @@ def serve(
     # Until the very end: connections that are still open then make asyncio complain on stderr.
     with _errors_collected() as errors:
         recorder = Recorder(sink, tally)
-        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors, access=access).run())
+        proxy = _Proxy(upstream, recorder, listen, session, errors, access=access)
+        return asyncio.run(proxy.run(hint))
 
 
 class _Proxy:
@@ -120,27 +112,38 @@ class _Proxy:
         self.session = session
         self.errors = errors
         self.gate = Gate(access)
+        self.arrivals = Arrivals()
         self.hurried = asyncio.Event()
         self.recorder = recorder
-        self.watch = Watch(upstream.url, self.recorder)
-        self.addon = LocalityAddon(self.recorder, self.watch, path_prefix=upstream.prefix)
+        self.watch = Watch(upstream.url, self.recorder, trust=upstream.trust())
+        self.addon = LocalityAddon(
+            self.recorder,
+            self.watch,
+            path_prefix=upstream.prefix,
+            host=None if upstream.keep_host else upstream.host,
+        )
 
-    async def run(self) -> Counts:
+    async def run(self, hint: Hint | None) -> Counts:
         """The whole life of the proxy, in order."""
+        if self.upstream.insecure:
+            print(f"locality: WARNING: {UNCHECKED.format(self.upstream.url)}", file=sys.stderr)
         await self.watch.introduce()
         # A directory of its own: mitmproxy writes a certificate authority where it is pointed.
         with tempfile.TemporaryDirectory(prefix="locality-") as confdir, contextlib.ExitStack() as to_the_end:
             master = self._assemble(confdir)
             running = asyncio.create_task(master.run())
-            watching = asyncio.create_task(self.watch.go_on())
+            aside = [asyncio.create_task(self.watch.go_on())]
             try:
-                await self.session(await self._listening(master, running))
+                url = await self._listening(master, running)
+                if hint is not None:
+                    aside.append(asyncio.create_task(self.arrivals.hint(hint(url))))
+                await self.session(url)
                 to_the_end.enter_context(on_signal(self._hurry))
                 await self._drain()
-                watching.cancel()
+                _cancel(aside)
                 await self.watch.conclude()
             finally:
-                watching.cancel()
+                _cancel(aside)
                 master.shutdown()
                 try:
                     await running
@@ -148,20 +151,28 @@ class _Proxy:
                     self.addon.stop()
                     await asyncio.to_thread(self.recorder.close)
         recorder = self.recorder
-        return Counts(recorded=recorder.recorded, lost=recorder.lost, lost_facts=recorder.lost_facts)
+        return Counts(
+            recorded=recorder.recorded,
+            lost=recorder.lost,
+            lost_facts=recorder.lost_facts,
+            requests=self.arrivals.count,
+        )
 
     def _assemble(self, confdir: str) -> Master:
         http1.install()
+        layers.install()
         host, port = self.listen
         master = Master(options.Options(confdir=confdir))
+        servers = proxyserver.Proxyserver()
         master.addons.add(
             core.Core(),
-            disable_h2c.DisableH2C(),
-            proxyserver.Proxyserver(),
-            next_layer.NextLayer(),
+            servers,
+            layers.Layers(),
             tlsconfig.TlsConfig(),
+            Sockets(servers),
             self.gate,
             self.addon,
+            self.arrivals,
         )
         master.options.update(
             mode=[f"reverse:{self.upstream.origin}"],
@@ -169,6 +180,10 @@ class _Proxy:
             listen_port=port,
             # Eager would answer a refused upstream by closing the client's connection without a word.
             connection_strategy="lazy",
+            tcp_timeout=NEVER_SECONDS,
+            keep_host_header=self.upstream.keep_host,
+            ssl_insecure=self.upstream.insecure,
+            ssl_verify_upstream_trusted_ca=self.upstream.trusted(),
         )
         return master
 
@@ -194,6 +209,11 @@ class _Proxy:
         if self.hurried.is_set():
             self.recorder.give_up()
         self.hurried.set()
+
+
+def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
 
 
 @contextlib.contextmanager

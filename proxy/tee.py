@@ -1,30 +1,48 @@
 """Copies a body as it streams by, stamping when each piece came.
 
 It sits in mitmproxy's stream callback, outside the guard that catches exceptions in hooks, so it lets none
-out: a piece that cannot be kept is given back all the same.
+out: a piece that cannot be kept is given back all the same. Copies stay in memory: nothing unredacted may
+touch the disk.
 """
 
 from __future__ import annotations
 
+import io
 import time
 
+from store.encodings import KEPT_BYTES, MAX_BYTES
 from store.records import Chunk
+
+ROOM_BYTES = 256 * 2**20
+"""For all copies of bodies that are on their way."""
+
+
+class Room:
+    """How many bytes all copies together may still take."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, nbytes: int = ROOM_BYTES) -> None:
+        self.left = nbytes
 
 
 class Tee:
     """Collects one body. Call it with each piece; it returns the piece unchanged.
 
-    `started_ns` is the monotonic moment (nanoseconds) from which arrivals are counted.
+    `started_ns` is the monotonic moment (nanoseconds) from which arrivals are counted. Of a body that is
+    longer than the store takes, or than there is `room` for, the beginning is kept; `length` counts all.
     """
 
-    __slots__ = ("_byte_end", "_pieces", "_stamps", "_started_ns", "failed")
+    __slots__ = ("_kept", "_room", "_stamps", "_started_ns", "_whole", "failed", "length")
 
-    def __init__(self, started_ns: int) -> None:
+    def __init__(self, started_ns: int, room: Room) -> None:
         self._started_ns = started_ns
-        self._pieces: list[bytes] = []
+        self._room = room
+        self._kept = io.BytesIO()
         self._stamps: list[tuple[int, int]] = []
-        self._byte_end = 0
+        self._whole = True
         self.failed: Exception | None = None
+        self.length = 0
 
     def __call__(self, piece: bytes) -> bytes:
         """Keep a copy and the time; `b""` is mitmproxy's end mark and is not a piece."""
@@ -36,14 +54,27 @@ class Tee:
         return piece
 
     def _keep(self, piece: bytes) -> None:
-        self._byte_end += len(piece)
-        self._pieces.append(piece)
-        self._stamps.append((self._byte_end, time.monotonic_ns() - self._started_ns))
+        self.length += len(piece)
+        self._stamps.append((self.length, time.monotonic_ns() - self._started_ns))
+        if self._whole:
+            if self.length <= MAX_BYTES and len(piece) <= self._room.left:
+                self._room.left -= self._kept.write(piece)
+            else:
+                self._cut()
 
-    @property
-    def body(self) -> bytes:
-        """All bytes so far."""
-        return b"".join(self._pieces)
+    def _cut(self) -> None:
+        self._whole = False
+        kept = self._kept.tell()
+        beginning = self._kept.getbuffer()[: min(kept, KEPT_BYTES)].tobytes()
+        self._kept = io.BytesIO()
+        self._room.left += kept - self._kept.write(beginning)
+
+    def close(self) -> bytes:
+        """Return what is kept, and free its room."""
+        body = self._kept.getvalue()
+        self._room.left += len(body)
+        self._kept = io.BytesIO()
+        return body
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:

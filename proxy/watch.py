@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import sys
 
 from proxy.probe import METRICS, age, probe, unreachable
@@ -28,8 +29,8 @@ PAUSE_SECONDS = 1.0
 class Watch:
     """Keeps what one upstream says of itself, over the life of a proxy."""
 
-    def __init__(self, url: str, recorder: Recorder) -> None:
-        self.url, self.recorder = url, recorder
+    def __init__(self, url: str, recorder: Recorder, *, trust: ssl.SSLContext | None = None) -> None:
+        self.url, self.recorder, self.trust = url, recorder, trust
         self._age: bytes | None = None
         self._up = False
         self._ended = 0  # exchanges, and how many of them the newest look came after
@@ -71,7 +72,7 @@ class Watch:
             await self._look()
 
     async def _ask_all(self, *, again: bool = False) -> str | None:
-        facts = await asyncio.to_thread(probe, self.url)
+        facts = await asyncio.to_thread(probe, self.url, trust=self.trust)
         reason = unreachable(facts)
         if not again or reason is None:
             self.recorder.put(facts)
@@ -80,7 +81,7 @@ class Watch:
 
     async def _look(self) -> None:
         ended = self._ended
-        facts = await asyncio.to_thread(probe, self.url, (METRICS,))
+        facts = await asyncio.to_thread(probe, self.url, (METRICS,), trust=self.trust)
         self.recorder.put(facts)
         self._looked_at = ended  # not before: a look that is cut short by the end is taken again
         self._up = unreachable(facts) is None

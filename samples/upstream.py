@@ -162,8 +162,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """The four dialects; a body that cannot be read is a 400."""
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        path = self.path.partition("?")[0]
+        raw, path = self.body(), self.path.partition("?")[0]
         if path not in WRITERS:
             self._send(404, b'{"detail":"Not Found"}')
             return
@@ -179,6 +178,10 @@ class Handler(BaseHTTPRequestHandler):
             self._stream(as_events(reply))
         else:
             self._send(200, wire.dumps(as_json(reply)).encode())
+
+    def body(self) -> bytes:
+        """The request's body as it came."""
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
     def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
         self.send_response(status)
@@ -207,8 +210,10 @@ class SampleUpstream(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, engine: Engine, port: int = 0, delay_ms: float = 0) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(
+        self, engine: Engine, port: int = 0, delay_ms: float = 0, handler: type[Handler] = Handler
+    ) -> None:
+        super().__init__(("127.0.0.1", port), handler)
         self.engine, self.delay = engine, delay_ms / 1000
 
     @property

@@ -115,7 +115,17 @@ def chat_messages(messages: list[Json]) -> list[Json]:
         if message["role"] == "tool" and "tool_call_id" in message:
             seen["tool_call_id"] = message["tool_call_id"]
         result.append(seen)
-    return result
+    return _without_developer(result)
+
+
+def _without_developer(messages: list[Json]) -> list[Json]:
+    """Developer messages as a template sees them that has no such role: all system text first, in one."""
+    if all(message["role"] != "developer" for message in messages):
+        return messages
+    head = [message for message in messages if message["role"] in ("system", "developer")]
+    rest = [message for message in messages if message not in head]
+    text = "\n\n".join(message["content"] for message in head if message["content"])
+    return [{"role": "system", "content": text}, *rest]
 
 
 def _tool_call(call: Json) -> Json:
@@ -193,8 +203,15 @@ def responses_body(body: Json) -> tuple[list[Json], list[Json]]:
         items = [{"role": "user", "content": items}]
     for item in items:
         _add_item(messages, item)
-    tools = [{"function": tool} for tool in body.get("tools") or [] if tool.get("type") == "function"]
-    return chat_messages(messages), chat_tools(tools)
+    tools = [function for tool in body.get("tools") or [] for function in _functions(tool)]
+    return chat_messages(messages), chat_tools([{"function": function} for function in tools])
+
+
+def _functions(tool: Json) -> list[Json]:
+    """A Responses tool as functions: those of a namespace carry its name; the server's own are not shown."""
+    if tool["type"] == "namespace":
+        return [{**item, "name": f"{tool['name']}__{item['name']}"} for item in tool["tools"]]
+    return [tool] if tool["type"] == "function" else []
 
 
 def _add_item(messages: list[Json], item: Json) -> None:

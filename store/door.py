@@ -57,11 +57,11 @@ class Door:
         headers = heads.headers(self._redactor, seen.headers)
         query = heads.query(self._redactor, seen.query)
         head = CleanHead(method=self.text(seen.method), path=self.text(seen.path), query=_storable(query))
-        return head, self._message(headers, seen.headers, seen.body)
+        return head, self._message(headers, seen)
 
     def response(self, seen: ResponseSeen) -> CleanMessage:
         """Return a response without its secrets."""
-        return self._message(heads.headers(self._redactor, seen.headers), seen.headers, seen.body)
+        return self._message(heads.headers(self._redactor, seen.headers), seen)
 
     def ended(self, seen: ResponseSeen) -> EndedWith:
         """Return the end of an exchange without its secrets."""
@@ -75,18 +75,20 @@ class Door:
         """Return a path or a message without its secrets."""
         return _storable(self._redactor.text(text))
 
-    def _message(self, clean: Headers, seen: Headers, wire: bytes) -> CleanMessage:
-        codings = [value for name, value in seen if name.lower() == "content-encoding"]
-        content, problem = encodings.decode(wire, ", ".join(codings))
+    def _message(self, clean: Headers, seen: RequestSeen | ResponseSeen) -> CleanMessage:
+        codings = [value for name, value in seen.headers if name.lower() == "content-encoding"]
+        content, problem = encodings.decode(seen.body, ", ".join(codings))
+        if seen.wire_length is not None:
+            problem = f"of {seen.wire_length} bytes only the first {len(seen.body)} were kept on the way"
         content, replaced = self._redactor.body(content)
         secrets: Counter[str] = Counter()
         for (kind, _), count in replaced.items():
             secrets[kind] += count
         body = Body(
             content=content,
-            wire_length=len(wire),
+            wire_length=len(seen.body) if seen.wire_length is None else seen.wire_length,
             # A digest of the whole would let a short secret in a known text be guessed and confirmed.
-            wire_sha256="" if secrets else hashlib.sha256(wire).hexdigest(),
+            wire_sha256="" if secrets or seen.wire_length else hashlib.sha256(seen.body).hexdigest(),
             problem=problem,
             secrets=dict(secrets),
             secret_paths=replaced,

@@ -33,6 +33,11 @@ class Reading:
         """Return the policy the capture was created with."""
         return self._redaction
 
+    @property
+    def database(self) -> Engine:
+        """Return where it is read from."""
+        return self._engine
+
     def settings(self) -> dict[str, str]:
         """Return what holds for the whole capture: its policy, the salt of its placeholders."""
         with self._engine.connect() as connection:

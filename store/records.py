@@ -82,6 +82,7 @@ class RequestSeen:
     """A complete request, handed over by the proxy: raw bytes, nothing redacted yet.
 
     `key` joins it to the ResponseSeen that follows; it is unique within one run of the proxy.
+    `wire_length` (bytes) is the body's where `body` is only its beginning, else None.
     """
 
     key: str
@@ -91,11 +92,12 @@ class RequestSeen:
     query: str
     headers: Headers
     body: bytes
+    wire_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseSeen:
-    """The end of an exchange: whatever came back, and how it ended."""
+    """The end of an exchange: whatever came back, and how it ended. `wire_length` as in RequestSeen."""
 
     key: str
     status: int | None
@@ -106,6 +108,7 @@ class ResponseSeen:
     duration_ns: int | None
     ended: Ended
     error: str | None
+    wire_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,4 +114,4 @@ run = Table(
     Column("requests", Integer, nullable=False),
     Column("lost", Integer),
 )
-"""Runs of the proxy: `requests` are written; `lost` is None until known, `ended_at_ns` also of the killed."""
+"""Runs of the proxy: `requests` are written; `lost` is None until known, `ended_at_ns` of the killed too."""

@@ -57,7 +57,12 @@ PURE = (
 )
 """Files of the analyzer that do no I/O and know no other package but numpy."""
 
-STARTS_THE_PROXY = {"analyzer/capturing.py", "analyzer/cli.py", "analyzer/cli_traces.py"}
+STARTS_THE_PROXY = {
+    "analyzer/capturing.py",
+    "analyzer/cli.py",
+    "analyzer/cli_traces.py",
+    "analyzer/sealing_process.py",
+}
 
 
 def imports_of(path: Path) -> set[str]:

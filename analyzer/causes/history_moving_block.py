@@ -48,7 +48,7 @@ class HistoryMovingBlock:
             and _stands_in(_text(gap.gone), gap.after[gap.end_after :])
         ):
             return _found(gap.gone[0].path, exchanged(change, gap))
-        if _is_put_in(gap) or _is_tail_note(gap):
+        if _is_put_in(gap) or _is_tail_note(gap) or _kept_behind(gap):
             return _found(gap.come[0].path, exchanged(change, gap))
         return None
 
@@ -121,6 +121,17 @@ def _is_tail_note(gap: Gap) -> bool:
         return False
     moved = _are_notes(last) and _stands_in(_text(last), gap.after[gap.start_after + 1 :])
     return moved and (last[0].role != "user" or is_tagged(last[0].text))
+
+
+def _kept_behind(gap: Gap) -> bool:
+    """Whether a text of the user's is kept behind what is newest: what came before it is what followed it.
+
+    aider does so with the files of the chat, and with the model's promise to change no others.
+    """
+    if not gap.gone or not gap.come or not _are_notes((gap.gone[0], gap.come[0])):
+        return False
+    behind, ahead = gap.after[gap.start_after + 1 :], gap.before[gap.start_before + 1 :]
+    return _stands_in(gap.gone[0].text, behind) and _stands_in(gap.come[0].text, ahead)
 
 
 CAUSE = HistoryMovingBlock()

@@ -5,8 +5,9 @@ An engine is given the traffic of a capture and predicts; how it stands to what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from analyzer.blocks import Namespace
@@ -51,22 +52,30 @@ class Traffic:
     restarts_ns: tuple[int, ...] = ()
 
 
-def in_time(traffic: Traffic) -> Iterator[tuple[CacheRequest, bool]]:
-    """Each request twice, in order of time: at its start (True) and at its end (False).
+type Moment = tuple[int, int, Callable[[], None]]
+"""When, what comes first at the same moment, and what then happens to the cache."""
 
-    At the same moment ends come first, so that what they free is there for whoever starts; but no end comes
-    before its own start. An end that nobody saw is that of a proxy that was killed, and its request with it:
-    it comes at once.
-    """
-    moments: list[tuple[int, int, int]] = []
-    for number, request in enumerate(traffic.requests):
-        ended = request.started_ns if request.ended_ns is None else request.ended_ns
-        at_once = ended <= request.started_ns
-        moments.append((request.started_ns, 1, number))
-        moments.append((max(request.started_ns, ended), 2 if at_once else 0, number))
-    moments.sort()
-    for _, order, number in moments:
-        yield traffic.requests[number], order == 1
+
+class Replay(Protocol):
+    """A cache in the course of time: whoever has the requests lets their moments happen, in order."""
+
+    def starts(self, request: CacheRequest) -> Iterable[Moment]:
+        """What happens when a request comes."""
+
+    def ends(self, request: CacheRequest) -> Iterable[Moment]:
+        """What happens when it is over; the request as it is known by then."""
+
+    def restarts(self, at_ns: int) -> Iterable[Moment]:
+        """What happens when the server begins anew."""
+
+    def hit(self, request: CacheRequest) -> int | None:
+        """The cached tokens that would be reported for it; None: it has not run."""
+
+
+def in_order(moments: Iterable[Moment]) -> None:
+    """Let all of it happen."""
+    for _, _, happens in sorted(moments, key=lambda moment: moment[:2]):
+        happens()
 
 
 class Simulated(Protocol):
@@ -82,23 +91,64 @@ class Simulated(Protocol):
         """End one that began."""
 
 
+_END, _START, _END_AT_ONCE = range(3)
+"""At the same moment ends come first, so that what they free is there for whoever starts; but no end comes
+before its own start."""
+
+
+class FirstCome:
+    """A `Replay` of a cache that serves whoever came first."""
+
+    def __init__(self, cache: Simulated) -> None:
+        self._cache = cache
+        self._waiting: dict[str, CacheRequest] = {}
+        self.hits: dict[str, int | None] = {}
+
+    def starts(self, request: CacheRequest) -> Iterable[Moment]:
+        """See `Replay.starts`."""
+        yield request.started_ns, _START, partial(self._start, request)
+
+    def ends(self, request: CacheRequest) -> Iterable[Moment]:
+        """See `Replay.ends`. An end that nobody saw is that of a proxy that was killed, and its request
+        with it: it comes at once."""
+        ended = request.started_ns if request.ended_ns is None else request.ended_ns
+        order = _END if ended > request.started_ns else _END_AT_ONCE
+        yield max(request.started_ns, ended), order, partial(self._end, request)
+
+    def restarts(self, at_ns: int) -> Iterable[Moment]:
+        """See `Replay.restarts`: they are not followed."""
+        return ()
+
+    def hit(self, request: CacheRequest) -> int | None:
+        """See `Replay.hit`."""
+        return self.hits.get(request.key)
+
+    def _start(self, request: CacheRequest) -> None:
+        self.hits[request.key] = None
+        if self._cache.can_ever_fit(request):
+            self._waiting[request.key] = request
+        self._admit()
+
+    def _end(self, request: CacheRequest) -> None:
+        if self._waiting.pop(request.key, None) is None and self._cache.can_ever_fit(request):
+            self._cache.end(request)
+        self._admit()
+
+    def _admit(self) -> None:
+        for other in list(self._waiting.values()):
+            if (hit := self._cache.start(other)) is None:
+                break
+            self.hits[other.key] = hit
+            del self._waiting[other.key]
+
+
 def first_come_first_served(traffic: Traffic, cache: Simulated) -> dict[str, int | None]:
     """Reused tokens of each request by its key; None where it never fits, or still waited when it ended."""
-    waiting: dict[str, CacheRequest] = {}
-    hits: dict[str, int | None] = {}
-    for request, starts in in_time(traffic):
-        if starts:
-            hits[request.key] = None
-            if cache.can_ever_fit(request):
-                waiting[request.key] = request
-        elif waiting.pop(request.key, None) is None and cache.can_ever_fit(request):
-            cache.end(request)
-        for other in list(waiting.values()):
-            if (hit := cache.start(other)) is None:
-                break
-            hits[other.key] = hit
-            del waiting[other.key]
-    return hits
+    replay = FirstCome(cache)
+    in_order(
+        moment for request in traffic.requests for moment in (*replay.starts(request), *replay.ends(request))
+    )
+    return replay.hits
 
 
 class Engine(EngineKind, Protocol):
@@ -113,3 +163,6 @@ class Engine(EngineKind, Protocol):
         Where there are several answers to one prompt, an engine that looks up each adds its own count under
         its `part`.
         """
+
+    def replay(self, server: Server) -> Replay:
+        """The same cache for requests that come one after another, empty to begin with."""

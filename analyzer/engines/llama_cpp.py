@@ -12,11 +12,13 @@ import numpy as np
 
 from analyzer.blocks import common_prefix
 from analyzer.core import TokenIds
-from analyzer.engines import CacheRequest, Traffic, first_come_first_served
+from analyzer.engines import CacheRequest, FirstCome, Replay, Traffic, first_come_first_served
 from analyzer.report import Server
 from analyzer.servers import ServerProfile
 
 _NEVER = -1
+MOST_SLOTS = 1024
+"""More than requests are ever in flight at once, where it is not known how many will come."""
 
 
 @dataclass(slots=True)
@@ -56,6 +58,11 @@ class LlamaCppEngine:
         # A request takes one slot: those beyond their number are never touched, however many are claimed.
         slots = _Slots(min(server.slots, len(traffic.requests) or 1))
         return first_come_first_served(traffic, slots)
+
+    def replay(self, server: Server) -> Replay:
+        """The same for requests one after another."""
+        assert server.slots is not None, "settle() gives this kind its slots"
+        return FirstCome(_Slots(min(server.slots, MOST_SLOTS)))
 
 
 class _Slots:

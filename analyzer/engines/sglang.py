@@ -15,7 +15,7 @@ import numpy as np
 
 from analyzer.blocks import Namespace, common_prefix
 from analyzer.core import TokenIds
-from analyzer.engines import CacheRequest, Traffic, first_come_first_served
+from analyzer.engines import CacheRequest, FirstCome, Replay, Traffic, first_come_first_served
 from analyzer.report import Server
 from analyzer.servers import ServerProfile
 from analyzer.unknown_ids import UnknownIds
@@ -65,6 +65,10 @@ class SglangEngine:
     def predict(self, traffic: Traffic, server: Server) -> dict[str, int | None]:
         """Cached tokens of each request; None where it cannot fit, or was still waiting when it ended."""
         return first_come_first_served(traffic, RadixCache(server.block_size, server.pool_blocks))
+
+    def replay(self, server: Server) -> Replay:
+        """The same for requests one after another."""
+        return FirstCome(RadixCache(server.block_size, server.pool_blocks))
 
 
 class RadixCache:

@@ -10,15 +10,12 @@ from dataclasses import replace
 from functools import partial
 
 from analyzer.core import UNKNOWN_ID, Generated
-from analyzer.engines import CacheRequest, Traffic
+from analyzer.engines import CacheRequest, Moment, Traffic, in_order
 from analyzer.kv_layout import KVLayout, full_attention
-from analyzer.replay import Event, Grow, Restart, Start, TokenCache, simulate
+from analyzer.replay import Event, Grow, Restart, Simulation, Start, TokenCache
 from analyzer.replay import Finish as End
 from analyzer.report import Server
 from analyzer.servers import ServerProfile
-
-type _Moment = tuple[int, int, Event]
-"""When, what comes first at the same moment, and what happens."""
 
 _RESTART, _END, _START, _END_AT_ONCE = range(4)
 """At the same moment an end comes before a start: its blocks are free for whoever starts."""
@@ -43,33 +40,62 @@ class VllmEngine:
 
     def predict(self, traffic: Traffic, server: Server) -> dict[str, int | None]:
         """Cached tokens of each request; a count of generated tokens beyond the whole pool is taken for 0."""
+        replay = self.replay(server)
+        moments = [moment for at_ns in traffic.restarts_ns for moment in replay.restarts(at_ns)]
+        for request in traffic.requests:
+            moments += (*replay.starts(request), *replay.ends(request))
+        in_order(moments)
+        return replay.found | {request.key: replay.hit(request) for request in traffic.requests}
+
+    def replay(self, server: Server) -> VllmReplay:
+        """The same for requests one after another."""
         # One block of the server's pool is its null block (vLLM 0.32 v1/core/block_pool.py).
         capacity = None if server.pool_blocks is None else server.pool_blocks - 1
-        layout = server.layout or full_attention(server.block_size)
-        moments: list[_Moment] = [(at, _RESTART, Restart()) for at in traffic.restarts_ns]
-        for request in traffic.requests:
-            moments += _moments(request, layout, capacity)
-        moments.sort(key=lambda moment: moment[:2])
-        hits = simulate(
-            (event for _, _, event in moments), TokenCache(layout.hash_block_size, capacity, layout)
-        )
-        found = {key: None if hit is None else hit.tokens for key, hit in hits.items()}
-        return found | {request.key: found[_reporting(request)] for request in traffic.requests}
+        return VllmReplay(server.layout or full_attention(server.block_size), capacity)
 
 
-def _moments(request: CacheRequest, layout: KVLayout, capacity: int | None) -> Iterator[_Moment]:
-    answers = _answers(request)
-    for choice in range(len(answers)):  # each is a request of its own (v1/engine/async_llm.py)
-        yield request.started_ns, _START, _start(request, request.part(choice))
-        if choice == 0 and _ends_alone(answers):
-            end = End(request_id=request.part(0), generated=answers[0].token_ids)
-            yield request.started_ns, _START, end
-    # An end that nobody saw is that of a proxy that was killed, and its request with it: it holds nothing.
-    ended = request.started_ns if request.ended_ns is None else request.ended_ns
-    order = _END if ended > request.started_ns else _END_AT_ONCE
-    fits = partial(layout.fits, capacity=capacity)
-    for event in _ends(request, answers, fits, layout.steps_ahead):
-        yield max(ended, request.started_ns), order, event
+class VllmReplay:
+    """A `Replay` of the pool: one of `capacity` blocks, cached as `layout` has it."""
+
+    def __init__(self, layout: KVLayout, capacity: int | None) -> None:
+        self._layout = layout
+        self._capacity = capacity
+        self._simulation = Simulation(TokenCache(layout.hash_block_size, capacity, layout))
+
+    @property
+    def found(self) -> dict[str, int | None]:
+        """The hit of every part that was looked up."""
+        return {key: None if hit is None else hit.tokens for key, hit in self._simulation.hits.items()}
+
+    def hit(self, request: CacheRequest) -> int | None:
+        """See `Replay.hit`."""
+        hit = self._simulation.hits.get(_reporting(request))
+        return None if hit is None else hit.tokens
+
+    def restarts(self, at_ns: int) -> Iterator[Moment]:
+        """See `Replay.restarts`."""
+        yield self._moment(at_ns, _RESTART, Restart())
+
+    def starts(self, request: CacheRequest) -> Iterator[Moment]:
+        """See `Replay.starts`."""
+        answers = _answers(request)
+        for choice in range(len(answers)):  # each is a request of its own (v1/engine/async_llm.py)
+            yield self._moment(request.started_ns, _START, _start(request, request.part(choice)))
+            if choice == 0 and _ends_alone(answers):
+                end = End(request_id=request.part(0), generated=answers[0].token_ids)
+                yield self._moment(request.started_ns, _START, end)
+
+    def ends(self, request: CacheRequest) -> Iterator[Moment]:
+        """See `Replay.ends`."""
+        # An end that nobody saw is that of a proxy that was killed, and its request with it.
+        ended = request.started_ns if request.ended_ns is None else request.ended_ns
+        order = _END if ended > request.started_ns else _END_AT_ONCE
+        fits = partial(self._layout.fits, capacity=self._capacity)
+        for event in _ends(request, _answers(request), fits, self._layout.steps_ahead):
+            yield self._moment(max(ended, request.started_ns), order, event)
+
+    def _moment(self, at_ns: int, order: int, event: Event) -> Moment:
+        return at_ns, order, partial(self._simulation.apply, event)
 
 
 def _start(request: CacheRequest, part: str) -> Start:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -25,28 +25,30 @@ def print_findings(console: Console, report: Report) -> None:
     """All that is to be said of why prompt was lost, a paragraph for each thing to mend."""
     groups = finding_groups(report.turns)
     if not groups:
-        console.print(_none(report))
+        console.print(none(report))
         return
     console.print(f"findings, the dearest first ({rate_line(report.summary.prefill_rate)}):", style="bold")
     for number, group in enumerate(groups[:MOST_SHOWN], start=1):
         console.print()
-        console.print(Text.assemble((f"{number}. {label(group.finding)}", "bold"), f": {_cost(group)}"))
-        console.print(Padding(_details(group), (0, 0, 0, 3)))
-    for line in _left(report, groups):
+        console.print(Text.assemble((f"{number}. {label(group.finding)}", "bold"), f": {cost(group)}"))
+        console.print(Padding(labelled(details(group)), (0, 0, 0, 3)))
+    for line in left(report, groups):
         console.print(f"\n{line}")
 
 
-def _details(group: FindingGroup) -> RenderableType:
+def details(group: FindingGroup) -> list[tuple[str, str]]:
+    """Field, both sides, why and advice of the dearest of a group, each with its label."""
     finding, rows = group.finding, []
     if group.places > 1:
         rows.append(("field", f"{known(group.path)} ({counted(group.places, 'place')})"))
         rows.append(("such as", f"{field(finding)} in exchange {group.turn.id}"))
     else:
         rows.append(("field", f"{field(finding)}, as in exchange {group.turn.id}"))
-    return labelled([*rows, *told(finding, _gain(group))])
+    return [*rows, *told(finding, _gain(group))]
 
 
-def _cost(group: FindingGroup) -> str:
+def cost(group: FindingGroup) -> str:
+    """What the group cost alone."""
     if group.tokens is None:
         return f"{counted(group.turns, 'turn')}; what it costs alone is not known"
     return (
@@ -64,7 +66,8 @@ def _gain(group: FindingGroup) -> str | None:
     return f"fix this and keep {counted(group.tokens_a_turn, 'more token')}{time} per turn"
 
 
-def _none(report: Report) -> str:
+def none(report: Report) -> str:
+    """What is said where there are no findings."""
     summary = report.summary
     if not summary.rendered or not summary.turns:
         return "no findings: there is nothing to compare"
@@ -74,7 +77,8 @@ def _none(report: Report) -> str:
     return f"no findings, and no clean bill: {unexplained}"
 
 
-def _left(report: Report, groups: Sequence[FindingGroup]) -> Iterator[str]:
+def left(report: Report, groups: Sequence[FindingGroup]) -> Iterator[str]:
+    """What is to be said behind the findings that were told."""
     if rest := groups[MOST_SHOWN:]:
         tokens = sum(group.tokens or 0 for group in rest)
         yield f"{counted(len(rest), 'more finding')}, {counted(tokens, 'token')} in all: see --format json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -18,6 +19,16 @@ def print_sweep(console: Console, sweep: PoolSweep, today: int | None) -> None:
     for heading in ("pool blocks", "hit tokens", "hit rate"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
+    for cells in sweep_rows(sweep, today):
+        table.add_row(*cells)
+    console.print(table)
+    console.print(Text(sweep_story(sweep, today)))
+    for assumption in sweep.assumed:
+        console.print(Text(f"pool sizes assume: {assumption}"))
+
+
+def sweep_rows(sweep: PoolSweep, today: int | None) -> Iterator[tuple[str, str, str, str]]:
+    """Blocks, tokens, rate and meaning of each size."""
     for size in sweep.sizes:
         told = {
             "today": size.pool_blocks == today,
@@ -27,11 +38,7 @@ def print_sweep(console: Console, sweep: PoolSweep, today: int | None) -> None:
         }
         meaning = "; ".join(words for words, applies in told.items() if applies)
         rate = f"{known(size.hit_pct)} %"
-        table.add_row(str(size.pool_blocks), known(size.hit_tokens), rate, meaning)
-    console.print(table)
-    console.print(Text(_story(sweep, today)))
-    for assumption in sweep.assumed:
-        console.print(Text(f"pool sizes assume: {assumption}"))
+        yield str(size.pool_blocks), known(size.hit_tokens), rate, meaning
 
 
 def sweep_object(sweep: PoolSweep | None) -> dict[str, Any]:
@@ -53,7 +60,8 @@ def sweep_object(sweep: PoolSweep | None) -> dict[str, Any]:
     return {"pool_sweep": sizes, "pool_sweep_against": against}
 
 
-def _story(sweep: PoolSweep, today: int | None) -> str:
+def sweep_story(sweep: PoolSweep, today: int | None) -> str:
+    """What a larger pool and better prompts would each give at most."""
     now = next((size.hit_pct for size in sweep.sizes if size.pool_blocks == today), None)
     larger = _points(now, sweep.unlimited_hit_pct)
     better = _points(sweep.unlimited_hit_pct, sweep.append_hit_pct)

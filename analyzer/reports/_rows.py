@@ -31,12 +31,13 @@ _INEXACT = " ≈"
 _SAID = ("pair.first", "template.error")
 """Notes that the row's own words tell already."""
 
-type Cells = tuple[str, ...]
+type Cells = tuple[str, str, str, str, str, str, str]
+"""What stands in a row: exchange, conversation and turn, tokens, reuse, lost, cached, what happened."""
 
 
 def print_rows(console: Console, turns: Sequence[Turn], *, exact: bool) -> None:
     """All rows, in the layout that fits the width; `exact` is whether hits are predicted exactly."""
-    rows = list(_rows(turns))
+    rows = [cells for cells, _ in rows_of(turns)]
     if console.width < TABLE_WIDTH:
         _print_stacked(console, rows)
         return
@@ -66,16 +67,17 @@ def _print_stacked(console: Console, rows: Sequence[Cells]) -> None:
     console.print(table)
 
 
-def _rows(turns: Sequence[Turn]) -> Iterator[Cells]:
+def rows_of(turns: Sequence[Turn]) -> Iterator[tuple[Cells, Turn]]:
+    """Each row with its turn; with the last of its turns where it stands for several."""
     if len(turns) <= MOST_ROWS:
-        yield from (_cells(turn) for turn in turns)
+        yield from ((cells(turn), turn) for turn in turns)
         return
     for (uneventful, _), run in groupby(turns, key=lambda turn: (_is_uneventful(turn), turn.conversation)):
         members = list(run)
         if uneventful and len(members) >= _SHORTEST_RUN:
-            yield _folded(members)
+            yield _folded(members), members[-1]
         else:
-            yield from (_cells(turn) for turn in members)
+            yield from ((cells(turn), turn) for turn in members)
 
 
 def _is_uneventful(turn: Turn) -> bool:
@@ -92,7 +94,8 @@ def _folded(turns: Sequence[Turn]) -> Cells:
     return f"{first.id}–{last.id}", place, tokens, "", "0", "", story
 
 
-def _cells(turn: Turn) -> Cells:
+def cells(turn: Turn) -> Cells:
+    """What a row says: id, place, tokens, reuse, lost, cached, and what happened, in the fewest words."""
     place = UNKNOWN if turn.conversation is None else f"{turn.conversation}.{turn.turn}"
     if turn.conversation_rendering == "mismatch":
         place += "!"

@@ -51,6 +51,31 @@ def test_a_beginning_by_another_clock_is_put_between_the_looks() -> None:
     assert restarts_ns(looks([page(10, 1, 0), page(20, 1, 0, began=1.0)])) == (10 * SECOND,)
 
 
+def spans(*seconds: tuple[float, float]) -> list[tuple[int, int]]:
+    return [(int(start * SECOND), int(end * SECOND)) for start, end in seconds]
+
+
+BUSY = spans((11, 19), (19.5, 30), (41, 58))
+"""A run that answered until 30, and one that did from 41 on."""
+
+
+@pytest.mark.parametrize(
+    ("began", "expected"),
+    [(35.0, 35), (30.5, 30.5), (19.2, 30), (14.0, 30), (44.0, 41), (3.0, 30), (4000.0, 41), (None, 41)],
+)
+def test_a_server_that_answered_was_not_started_in_the_middle(began: float | None, expected: float) -> None:
+    """A beginning within an answer, or in a pause that is too short for one, is by a clock that is off."""
+    seen = looks([page(10, 100, 40, began and 1.0), page(60, 50, 10, began)])
+    assert restarts_ns(seen, BUSY) == (expected * SECOND,)
+    assert restarts_ns(seen, reversed(BUSY)) == (expected * SECOND,)
+
+
+def test_a_restart_in_traffic_without_any_long_pause_is_put_into_the_longest() -> None:
+    seen = looks([page(10, 100, 40, 1.0), page(60, 50, 10, 12.0)])
+    assert restarts_ns(seen, spans((5, 20), (21, 30), (32, 70))) == (30 * SECOND,)
+    assert restarts_ns(seen, spans((5, 70))) == (12 * SECOND,)
+
+
 def test_without_a_beginning_counters_that_fall_tell_a_restart() -> None:
     seen = looks([page(10, 100, 40, None), page(20, 150, 40, None), page(30, 20, 0, None)])
     assert restarts_ns(seen) == (30 * SECOND,)

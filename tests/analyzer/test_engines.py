@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.blocks import Namespace
-from analyzer.engines import CacheRequest, Engine, Traffic, in_time
+from analyzer.engines import CacheRequest, Engine, Moment, Traffic, first_come_first_served, in_order
 from analyzer.ledger import engine_of
 from analyzer.registry import plugins
 from analyzer.report import Server
 from analyzer.servers import ServerProfile, read_profile, settle
 from store.records import ServerFact
+from tests.analyzer.cache_requests import request
 
 ENGINES: Mapping[str, Engine] = plugins("engines")
 
@@ -25,22 +26,6 @@ def server_of(engine: Engine, pool_blocks: int | None = None, block_size: int | 
     return settle(
         ServerProfile(), block_size=block_size, pool_blocks=pool_blocks, tokenizer=None, engine=engine
     )
-
-
-def request(
-    key: int, prompt: list[int], generated: tuple[int, ...] | int = 1, **said: object
-) -> CacheRequest:
-    """A request of its own second; `said` replaces what is usual."""
-    usual: dict[str, object] = {
-        "key": str(key),
-        "started_ns": 10 * key,
-        "ended_ns": 10 * key + 5,
-        "token_ids": np.array(prompt, dtype=np.int32),
-        "namespace": Namespace(),
-        "skip_reading": False,
-        "generated": generated,
-    }
-    return CacheRequest(**(usual | said))  # type: ignore[arg-type]
 
 
 @pytest.fixture(params=list(ENGINES))
@@ -142,8 +127,44 @@ def test_requests_that_were_never_seen_to_end_keep_nobody_waiting(engine: Engine
 
 def test_ends_come_before_starts_of_the_same_moment_but_never_before_their_own() -> None:
     first, second = request(0, [1], ended_ns=10), request(1, [1], started_ns=10, ended_ns=10)
-    moments = [(item.key, starts) for item, starts in in_time(Traffic(requests=(first, second)))]
-    assert moments == [("0", True), ("0", False), ("1", True), ("1", False)]
+    seen = []
+
+    class Endless:
+        def can_ever_fit(self, request: CacheRequest) -> bool:
+            return True
+
+        def start(self, request: CacheRequest) -> int:
+            seen.append((request.key, True))
+            return 0
+
+        def end(self, request: CacheRequest) -> None:
+            seen.append((request.key, False))
+
+    first_come_first_served(Traffic(requests=(first, second)), Endless())
+    assert seen == [("0", True), ("0", False), ("1", True), ("1", False)]
+
+
+def test_requests_played_one_after_another_hit_what_they_hit_in_a_whole_capture(engine: Engine) -> None:
+    dice = random.Random(7)
+    requests = []
+    for number in range(60):
+        prompt = [*range(dice.randrange(120)), *(1000 + dice.randrange(3) for _ in range(30))]
+        ended = number * 10 + dice.choice((5, 25, 60))
+        answer = tuple(range(500, 500 + dice.randrange(20)))
+        made = request(number, prompt, answer, started_ns=number * 10, ended_ns=ended)
+        requests.append(made)
+    whole = engine.predict(Traffic(requests=tuple(requests)), server_of(engine))
+    replay = engine.replay(server_of(engine))
+    pending: list[Moment] = []
+    for made in requests:
+        pending += (*replay.starts(made), *replay.ends(made))
+        pending.sort(key=lambda moment: moment[:2])
+        while pending and pending[0][0] <= made.started_ns:
+            pending.pop(0)[2]()
+        assert replay.hit(made) in (whole[made.key], None)  # None: it waits for one of few slots
+    in_order(pending)
+    assert {made.key: replay.hit(made) for made in requests} == whole
+    assert len(set(whole.values())) > 3
 
 
 def fact(path: str, body: object) -> ServerFact:

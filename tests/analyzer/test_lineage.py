@@ -56,6 +56,27 @@ def test_a_sub_agent_with_the_same_head_is_a_conversation_of_its_own() -> None:
     assert told(placed) == [(1, 1, None), (2, 1, None), (1, 2, 0), (2, 2, 1)]
 
 
+def test_an_agent_with_another_head_and_other_tools_is_nobodys_next_turn_though_it_has_the_history() -> None:
+    writer = ("system", "Distil what is worth remembering, and file it under one of these topics.")
+    noted = [*MAIN[1:], *STEP, ("user", "Which facts outlast this task?")]
+    again = [*noted, ("assistant", "The parser's fault."), ("tool", "filed")]
+    placed = places(
+        conversation(*MAIN),
+        conversation(*MAIN, *STEP),
+        conversation(writer, *noted, tools=False),
+        conversation(*MAIN, *STEP, *MORE),
+        conversation(writer, *again, tools=False),
+    )
+    assert told(placed) == [(1, 1, None), (1, 2, 0), (2, 1, None), (1, 3, 1), (2, 2, 2)]
+
+
+def test_a_head_or_tools_alone_may_be_another_in_the_same_conversation() -> None:
+    planner = ("system", "Plan first: name files, risks and an order of work, and touch nothing yet.")
+    begun, planned = conversation(*MAIN, *STEP), conversation(planner, *MAIN[1:], *STEP, *MORE)
+    assert told(places(begun, planned)) == [(1, 1, None), (1, 2, 0)]
+    assert told(places(begun, conversation(*MAIN, *STEP, *MORE, tools=False))) == [(1, 1, None), (1, 2, 0)]
+
+
 def test_two_sub_agents_with_nearly_the_same_task_stay_apart() -> None:
     one = [("system", SYSTEM), ("user", "Look through the folder alpha and list every test in it.")]
     two = [("system", SYSTEM), ("user", "Look through the folder beta and list every test in it.")]

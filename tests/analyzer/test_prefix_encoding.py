@@ -23,6 +23,7 @@ from analyzer.chat_template import compile_template
 from analyzer.prefix_encoding import PrefixEncoder, cut_tokens
 from analyzer.tokens import Tokenizer
 from tests.analyzer.own_templates import CHATML, CLOCK, TOOLS
+from tests.analyzer.random_sessions import WORDS
 
 REAL = ("qwen3-tok", "gemma3-tok", "llama3_1-tok", "deepseek_v4-tok")
 MARKS = {
@@ -33,25 +34,6 @@ MARKS = {
     "deepseek_v4-tok": ("<｜begin▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "</think>", "｜DSML｜"),
     "metaspace": ("<s>", "</s>", "[INST]", "[/INST]"),
 }
-WORDS = (
-    "a",
-    "Token",
-    " ",
-    "  ",
-    "\n",
-    "\n\n",
-    "<",
-    "｜",
-    "|>",
-    "é",
-    "e\u0301",
-    "日本",
-    "12345",
-    "'s",
-    "_",
-    "▁",
-    "👩‍💻",
-)
 TEMPLATES = {"chatml": CHATML, "tools": TOOLS}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,10 +112,30 @@ def test_an_error_event_after_200_is_told_with_its_message() -> None:
     assert (reply.outcome, reply.error) == ("error_event", "out of blocks")
 
 
-@pytest.mark.parametrize("ended", ["reset", "client_gone", "stopped", "open"])
+@pytest.mark.parametrize("ended", ["reset", "stopped", "open"])
 def test_a_broken_transport_is_the_outcome_whatever_was_received(ended: Ended) -> None:
     body = events({"choices": []})
     assert read_reply(exchange(body, stream=True, ended=ended)).outcome == ended
+
+
+LEFT = "Client disconnected."
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "error"),
+    [
+        (events({"choices": []}), "done", None),
+        (events({"type": "response.completed", "response": {}}, done=False), "done", None),
+        (events({"choices": []}, done=False), "client_gone", LEFT),
+        (b"", "client_gone", LEFT),
+    ],
+    ids=["after [DONE]", "after response.completed", "before the end", "before anything"],
+)
+def test_a_client_that_hangs_up_once_it_has_the_whole_answer_has_not_broken_it_off(
+    body: bytes, outcome: str, error: str | None
+) -> None:
+    reply = read_reply(replace(exchange(body, stream=True, ended="client_gone"), error=LEFT))
+    assert (reply.outcome, reply.error) == (outcome, error)
 
 
 def test_a_refusal_in_html_is_told_by_its_first_line() -> None:

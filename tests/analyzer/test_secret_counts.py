@@ -50,3 +50,16 @@ def test_nothing_is_said_where_nothing_was_replaced(tmp_path: Path, sample_token
     path = write_capture(tmp_path / "c.sqlite", [Sent(body=CLEAN)])
     text = locality("report", str(path), "--tokenizer", str(sample_tokenizer)).stdout
     assert "secrets" not in text
+
+
+def test_a_secret_beside_the_prompt_leaves_the_prompt_as_it_was_sent(
+    tmp_path: Path, sample_tokenizer: Path
+) -> None:
+    beside = CLEAN | {"client_metadata": {"turn": json.dumps({"api_key": KEY})}, "prompt_cache_key": KEY}
+    sent = [Sent(body=beside), Sent(body=beside | {"messages": BODY["messages"]})]
+    path = write_capture(tmp_path / "c.sqlite", sent)
+    told = locality("report", str(path), "--tokenizer", str(sample_tokenizer), "--format", "json").stdout
+    report = json.loads(told)
+    assert sum(item["count"] for item in report["capture"]["secrets"]) == 5
+    noted = ["capture.redacted" in {note["label"] for note in turn["notes"]} for turn in report["turns"]]
+    assert noted == [False, True]

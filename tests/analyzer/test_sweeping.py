@@ -17,22 +17,8 @@ from analyzer.servers import ServerProfile, settle
 from analyzer.sweeping import sweep_pool
 from store.db import Capture
 from store.records import RequestSeen, ResponseSeen, ServerFact
+from tests.analyzer.cache_requests import request
 from tests.conftest import locality
-
-
-def request(
-    number: int, prompt: list[int], generated: tuple[int, ...] | int = 1, **said: object
-) -> CacheRequest:
-    usual: dict[str, object] = {
-        "key": str(number),
-        "started_ns": 2 * number,
-        "ended_ns": 2 * number + 1,
-        "token_ids": np.array(prompt, dtype=np.int32),
-        "namespace": Namespace(),
-        "skip_reading": False,
-        "generated": generated,
-    }
-    return CacheRequest(**(usual | said))  # type: ignore[arg-type]
 
 
 def server(pool_blocks: int | None) -> Server:

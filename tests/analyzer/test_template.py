@@ -151,7 +151,7 @@ def test_variables_are_those_that_the_template_does_not_set() -> None:
             "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}",
             "more than",
         ),
-        ("{{ 9 ** 99999999 }}", "too large a power"),
+        ("{{ 9 ** 99999999 }}", "too large a number"),
         ("{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(0) }}", "recursion"),
     ],
 )

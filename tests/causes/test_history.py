@@ -25,6 +25,8 @@ SAID, MORE, DONE, NEXT = (
 )
 TAIL = (assistant("It is gone."), user("Thank you."))
 NOTE = "<note>build mode, ask before you write</note>"
+FILES, FILES_NOW = "These files are in the chat:\na.txt\nx", "These files are in the chat:\na.txt\ny"
+PROMISE = assistant("I will change no others.")
 SUMMARY = "Summary of the conversation so far: a.txt holds x and b.txt holds y."
 LOOP = (ASK, READ, LONG, SAID, MORE, DONE, NEXT)
 
@@ -44,6 +46,7 @@ CASES: list[tuple[str, str | None, Sequence[Any], Sequence[Any]]] = [
     ("history.moving_block", None, (ASK, SAID, user("Go on.\n[left: 900]")), (ASK, SAID, user("Go on."), DONE, user("Stop.\n[left: 850]"))),
     ("history.moving_block", None, (ASK, user(NOTE), SAID, MORE), (ASK, SAID, MORE, user(NOTE), DONE, NEXT)),
     ("history.moving_block", None, (ASK, SAID, MORE, user(NOTE)), (ASK, SAID, MORE, DONE, NEXT, user(NOTE))),
+    ("history.moving_block", None, (user(FILES), PROMISE, user(f"Do it.\n{NOTE}")), (user("Do it."), DONE, user(FILES_NOW), PROMISE, user(f"Go on.\n{NOTE}"))),
     # near: the text went nowhere; a text that stands in both was there before
     ("history.edited", None, (user(f"Do it.\n{NOTE}"), SAID, MORE), (user("Do it."), SAID, MORE, DONE, NEXT)),
     ("history.edited", None, (user("Do it well."), SAID, MORE), (user("Do it badly."), SAID, MORE, DONE, user("Do it well."))),
@@ -82,6 +85,7 @@ CASES: list[tuple[str, str | None, Sequence[Any], Sequence[Any]]] = [
     # a user who edits, retries or goes back
     ("history.branch", "edited", LOOP, (*LOOP[:6], user("Keep it."))),
     ("history.branch", "edited", LOOP, (*LOOP[:4], user("And c.txt?"))),
+    ("history.branch", "edited", (user(FILES), PROMISE, MORE), (user("Leave that."), SAID, user(FILES_NOW))),
     ("history.branch", "rewound", LOOP, LOOP[:5]),
     ("history.branch", "retried", LOOP[:5], (*LOOP[:3], assistant("There is an x in it."), user("Good."))),
     # near: the same edit, with all that followed still there

@@ -32,7 +32,7 @@ def why_no_disk() -> str | None:
 
 @dataclass
 class Disk:
-    """The disk as the test sees it: through a descriptor, and so even when the proxy is gone."""
+    """The disk as the test sees it: through a descriptor, which can still be read when the proxy is gone."""
 
     folder: Path
     seen: Path

@@ -53,12 +53,12 @@ def in_writer() -> None:
 
 def in_sink() -> None:
     """Let writing raise what is no Exception."""
-    from store.db import Capture
+    from proxy.sink_process import SinkProcess
 
-    def raising(*_: Any) -> int:
+    def raising(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    Capture.save_response = raising  # type: ignore[assignment, method-assign]
+    setattr(SinkProcess, "save_response", raising)  # noqa: B010
 
 
 def _raising(*_: Any) -> None:

@@ -1,4 +1,4 @@
-"""A disk that fills up, gets room again, or turns read-only under a running proxy: a real one."""
+"""A disk that fills up, gets room again, or turns read-only under a running proxy: a real, mounted one."""
 
 from __future__ import annotations
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -43,6 +45,14 @@ def request(key: str) -> RequestSeen:
     return RequestSeen(key=key, started_at_ns=0, method="POST", path="/", query="", headers=(), body=b"")
 
 
+def writer_of(pid: int) -> int:
+    """The process that writes a proxy's capture: of its children the last (another minds semaphores)."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(
+        next(child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes())
+    )
+
+
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_a_capture_that_is_deleted_meanwhile_loses_and_says_so(tmp_path: Path, what: str) -> None:
     folder = tmp_path / "captures"
@@ -79,13 +89,28 @@ def test_a_full_disk_ends_with_counts_and_not_with_a_stack_trace(tmp_path: Path)
         setup.ask("fine")
         setup.recorded()
         # Files may not grow any more: for SQLite that is a failing write, as on a full disk.
-        resource.prlimit(setup.proxy.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+        resource.prlimit(writer_of(setup.proxy.process.pid), resource.RLIMIT_FSIZE, (4096, 4096))
         assert setup.ask("fine")[0] == 200
         assert setup.proxy.stop() == 1
     assert "1 exchanges recorded, 1 lost" in setup.proxy.said
     assert "could not be moved from the -wal file" in setup.proxy.said
     assert "store/db.py" not in setup.proxy.said
     # Whatever was written before is whole, with its log beside it.
+    assert [exchange.ended for exchange in setup.recorded()] == ["complete"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process's children")
+def test_a_writer_that_is_killed_is_counted_and_the_traffic_goes_on(tmp_path: Path) -> None:
+    with started(tmp_path) as setup:
+        setup.ask("fine")
+        setup.recorded()
+        os.kill(writer_of(setup.proxy.process.pid), signal.SIGKILL)
+        for _ in range(3):
+            assert setup.ask("fine")[0] == 200
+        assert setup.proxy.stop() == 1
+    assert "1 exchanges recorded, 3 lost" in setup.proxy.said
+    assert "the process that writes the capture has ended" in setup.proxy.said
+    assert "Traceback" not in setup.proxy.said
     assert [exchange.ended for exchange in setup.recorded()] == ["complete"]
 
 

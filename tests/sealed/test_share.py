@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import json
+import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +16,10 @@ import zstandard
 
 from analyzer import sealed_rows, share_proof, structure
 from analyzer.keyed_chain import KeyedChain, common_tokens
-from analyzer.pipeline import Options
+from analyzer.open_capture import open_capture
+from analyzer.pipeline import Options, analyze
 from analyzer.seal_key import seal_key
 from analyzer.sealed_equality import differences
-from analyzer.sealed_json import from_json
 from analyzer.share_search import TextSearch
 from analyzer.structure import Sealer
 from store.db import Capture
@@ -55,9 +57,7 @@ def test_a_copy_is_proved_and_says_what_leaves(
     if suffix == ".sqlite":
         copied = report_of(output, Options())
     else:
-        from analyzer.pipeline import analyze
-
-        with from_json(output.read_text(encoding="utf-8")) as sealed:
+        with open_capture(str(output)) as sealed:
             copied = analyze(sealed, Options()).report
     assert differences(report_of(original, Options(tokenizer=str(sample_tokenizer))), copied) == []
 
@@ -87,8 +87,26 @@ def test_a_number_that_differs_removes_the_copy(
         lambda text: zstandard.ZstdCompressor().compress(text).hex(),
         lambda text: text.decode().encode("utf-16-le").hex(),
         lambda text: "".join(f"%{byte:02x}" for byte in text),
+        lambda text: "".join(f"&#{byte};" for byte in text),
+        lambda text: "".join(f"&#x{byte:x};" for byte in text),
+        lambda text: "".join(f"\\u{byte:04x}" for byte in text),
+        lambda text: bz2.compress(text).hex(),
+        lambda text: base64.b64encode(lzma.compress(text)).decode(),
     ],
-    ids=["raw", "base64", "hex", "zlib", "zstd", "utf-16", "percent"],
+    ids=[
+        "raw",
+        "base64",
+        "hex",
+        "zlib",
+        "zstd",
+        "utf-16",
+        "percent",
+        "entities",
+        "hex-entities",
+        "u-escapes",
+        "bz2",
+        "xz",
+    ],
 )
 def test_text_in_any_disguise_removes_the_copy(
     hide: Callable[[bytes], str],
@@ -150,7 +168,7 @@ def test_an_unknown_kind_or_a_file_that_is_there_is_refused(
 ) -> None:
     there = tmp_path / "there.json"
     there.write_text("mine", encoding="utf-8")
-    for output, why in ((tmp_path / "s.txt", "ends in .sqlite, .json"), (there, "is there already")):
+    for output, why in ((tmp_path / "s.txt", "ends in .sqlite, .json, .html"), (there, "is there already")):
         status, _, complaints = shared(original, sample_tokenizer, output)
         assert status == 2 and why in complaints
     assert there.read_text(encoding="utf-8") == "mine"

