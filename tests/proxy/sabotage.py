@@ -61,6 +61,13 @@ def in_sink() -> None:
     setattr(SinkProcess, "save_response", raising)  # noqa: B010
 
 
+def patient() -> None:
+    """Break nothing, but wait for what is in flight for much longer than any of it takes."""
+    from proxy import serve
+
+    serve.GRACE_SECONDS = 60.0
+
+
 def _raising(*_: Any) -> None:
     raise RuntimeError("sabotaged")
 
@@ -74,7 +81,7 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    PARTS[sys.argv[1]]()
+    {**PARTS, "nothing": patient}[sys.argv[1]]()
     from analyzer.cli import main
 
     main(sys.argv[2:], prog_name="locality")
