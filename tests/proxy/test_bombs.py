@@ -64,11 +64,13 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 def peak(setup: Setup) -> int:
-    """The most memory that the proxy has ever held, in bytes."""
-    status = Path(f"/proc/{setup.proxy.process.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    return int(found[1]) * 1024
+    """The most memory that the proxy and the processes it started have ever held, in bytes."""
+    proxy = setup.proxy.process.pid
+    started = Path(f"/proc/{proxy}/task/{proxy}/children").read_text().split()
+    held = [
+        re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text()) for pid in (proxy, *started)
+    ]
+    return sum(int(found[1]) * 1024 for found in held if found is not None)
 
 
 def finished(setup: Setup) -> bool:
