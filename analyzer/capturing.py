@@ -93,7 +93,9 @@ def _capture(
     """One run of the proxy: whether all is kept. Refuses to start where the capture cannot be written."""
     facts = _told(recording.serve_command)
     run = RunSeen(key=secrets.token_hex(4), started_at_ns=time.time_ns())
-    sink = _sink(upstream, recording, facts, access.token)
+    sink = _sink(upstream, recording, facts)
+    if access.token is not None:
+        sink.learn(access.token)  # agents put their base URL into prompts
     tally, ended = None, None
     try:
         sink.save_facts(facts)
@@ -124,16 +126,15 @@ def _tally(target: str, key: str) -> Tally | None:
 class _Closing(Sink, Protocol):
     def save_run(self, seen: RunSeen) -> object: ...
 
+    def learn(self, secret: str) -> object: ...
+
     def close(self) -> None: ...
 
 
-def _sink(
-    upstream: Upstream, recording: Recording, told: Sequence[ServerFact], token: str | None
-) -> _Closing:
+def _sink(upstream: Upstream, recording: Recording, told: Sequence[ServerFact]) -> _Closing:
     """Where records go. Raises CaptureError, and for a sealed capture TokenizerError: it needs one."""
     if recording.redaction != SEALED:
-        given = recording.target, recording.redaction, token
-        return SinkProcess(write_capture, *given, name="locality-writer")
+        return SinkProcess(write_capture, recording.target, recording.redaction, name="locality-writer")
     facts = (*told, *probe(upstream.url, trust=upstream.trust()))
     settings = read_settings(facts, None)
     try:

@@ -88,6 +88,10 @@ class SealedSink:
         self._target.save_facts(bare_facts(facts))
         self._shadow.save_facts(facts)
 
+    def learn(self, secret: str) -> None:
+        """Keep a secret out of what is remembered, too."""
+        self._shadow.learn(secret)
+
     def save_run(self, seen: RunSeen) -> None:
         """Write that a run of the proxy began or ended."""
         self._target.save_run(seen)

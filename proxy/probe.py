@@ -43,13 +43,6 @@ class _Unled(urllib.request.HTTPRedirectHandler):
         """Follow nobody: only the upstream is asked."""
 
 
-def _opener(trust: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    # Past the proxies of the environment: the traffic itself goes past them as well.
-    return urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust), _Unled
-    )
-
-
 def probe(
     upstream: str, paths: Sequence[str] = PROBE_PATHS, *, trust: ssl.SSLContext | None = None
 ) -> tuple[ServerFact, ...]:
@@ -80,7 +73,9 @@ def _ask(upstream: str, path: str, trust: ssl.SSLContext | None) -> ServerFact:
 
 def _answer(url: str, trust: ssl.SSLContext | None) -> tuple[int, bytes]:
     try:
-        with _opener(trust).open(url, timeout=TIMEOUT_SECONDS) as answer:
+        # Past the proxies of the environment: the traffic itself goes past them as well.
+        directly = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust), _Unled
+        with urllib.request.build_opener(*directly).open(url, timeout=TIMEOUT_SECONDS) as answer:
             return answer.status, answer.read(MAX_ANSWER_BYTES)
     except urllib.error.HTTPError as error:
         with error:

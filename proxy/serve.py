@@ -93,7 +93,8 @@ def serve(
     # Until the very end: connections that are still open then make asyncio complain on stderr.
     with _errors_collected() as errors:
         recorder = Recorder(sink, tally)
-        return asyncio.run(_Proxy(upstream, recorder, listen, session, errors, access=access).run(hint))
+        proxy = _Proxy(upstream, recorder, listen, session, errors, access=access)
+        return asyncio.run(proxy.run(hint))
 
 
 class _Proxy:
@@ -111,8 +112,8 @@ class _Proxy:
         self.listen = listen
         self.session = session
         self.errors = errors
-        self.arrivals = Arrivals()
         self.gate = Gate(access)
+        self.arrivals = Arrivals()
         self.hurried = asyncio.Event()
         self.recorder = recorder
         self.watch = Watch(upstream.url, self.recorder, trust=upstream.trust())

@@ -61,6 +61,10 @@ class SinkProcess:
         """See `Capture.save_run`."""
         self._ask("save_run", seen)
 
+    def learn(self, secret: str) -> None:
+        """See `Capture.learn`."""
+        self._ask("learn", secret)
+
     def close(self) -> None:
         """Have everything written, and end the process."""
         try:
@@ -105,14 +109,12 @@ def asked(pipe: Connection) -> Iterator[tuple[str, Any]]:
             yield what, record
 
 
-def write_capture(pipe: Connection, target: str, redaction: str, token: str | None) -> None:
-    """The work of a process that writes an open capture; `token` is the proxy's own, and is never kept."""
+def write_capture(pipe: Connection, target: str, redaction: str) -> None:
+    """The work of a process that writes an open capture."""
     step_back()
     with contextlib.suppress(BrokenPipeError), pipe:
         try:
             capture = Capture.create_or_open(target, redaction=redaction)
-            if token is not None:
-                capture.learn(token)  # agents put their base URL into prompts
         except Exception as error:
             pipe.send(_told(error))
             return

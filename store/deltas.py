@@ -12,6 +12,8 @@ import zstandard
 # Level 5 is the first whose match finder reaches all of a 1 MB dictionary: level 3 takes 12 % more room.
 LEVEL = 5
 MAX_BYTES = 1 << 31
+MAX_STORED = 256 << 20
+"""Longer than any body is kept (`encodings.MAX_BYTES`): a file that claims more was made to fill memory."""
 _STEP = 1 << 16
 _PIECE_BYTES = 24
 
@@ -36,9 +38,19 @@ def decompress(data: bytes, base: bytes | None, *, length: int) -> bytes:
     """Return what `compress(content, base)` was given; raise ValueError where `data` is damaged."""
     if length == 0:
         return b""
+    if max(length, _claimed(data)) > MAX_STORED:
+        raise ValueError(f"a stored body claims to be longer than {MAX_STORED} bytes")
     decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(base), max_window_size=MAX_BYTES)
     try:
         return decompressor.decompress(data, max_output_size=length)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"a stored body cannot be decompressed: {error}") from error
+
+
+def _claimed(data: bytes) -> int:
+    """The length that a frame claims in its head, by which its room is taken; -1 where it claims none."""
+    try:
+        return zstandard.frame_content_size(data)
     except zstandard.ZstdError as error:
         raise ValueError(f"a stored body cannot be decompressed: {error}") from error
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, case, select
 
 from store import migrations, tables
 from store.records import Run, RunSeen
@@ -29,8 +29,13 @@ def save(connection: Connection, seen: RunSeen) -> None:
 
 
 def count_request(connection: Connection, key: str) -> None:
-    """One request of the run is written, in the transaction that writes it."""
-    connection.execute(_run.update().where(_run.c.key == key).values(requests=_run.c.requests + 1))
+    """One request of the run is written, in the transaction that writes it.
+
+    The writer outlives a proxy that is killed: what it still has in hand may have been counted as lost.
+    """
+    fewer = case((_run.c.lost > 0, _run.c.lost - 1), else_=_run.c.lost)
+    one_more = {"requests": _run.c.requests + 1, "lost": fewer}
+    connection.execute(_run.update().where(_run.c.key == key).values(one_more))
 
 
 def copy(connection: Connection, runs: Sequence[Run]) -> None:

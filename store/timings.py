@@ -12,6 +12,7 @@ from itertools import accumulate
 
 import zstandard
 
+from store import deltas
 from store.records import Chunk
 
 _WIDTH = 8
@@ -30,7 +31,7 @@ def unpack(packed: bytes | None) -> tuple[Chunk, ...]:
     """Return what `pack` was given."""
     if packed is None:
         return ()
-    planes = zstandard.ZstdDecompressor().decompress(packed)
+    planes = deltas.decompress(packed, None, length=deltas.MAX_STORED)
     half = len(planes) // 2
     pairs = zip(_values(planes[:half]), _values(planes[half:]), strict=True)
     return tuple(Chunk(byte_end=byte_end, at_ns=at_ns) for byte_end, at_ns in pairs)

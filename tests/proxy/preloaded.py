@@ -5,6 +5,8 @@ Making one takes most of a start. It is imported by the process that forks, and 
 
 from __future__ import annotations
 
+import multiprocessing
+from types import SimpleNamespace
 from typing import Any
 
 from mitmproxy import certs
@@ -13,6 +15,7 @@ import analyzer.capturing
 import analyzer.cli
 import proxy.serve
 import store.redact
+from proxy import sink_process
 
 MADE = certs.create_ca("tests", "tests", 2048)
 WARM = (analyzer.cli, analyzer.capturing, proxy.serve, store.redact.find_in_message("warm"))
@@ -23,3 +26,6 @@ def _made(*_: Any, **__: Any) -> Any:
 
 
 certs.create_ca = _made
+# The writer's process is forked as well: an interpreter of its own takes a second to start.
+forking = SimpleNamespace(get_context=lambda _: multiprocessing.get_context("forkserver"))
+setattr(sink_process, "multiprocessing", forking)  # noqa: B010

@@ -53,12 +53,19 @@ def in_writer() -> None:
 
 def in_sink() -> None:
     """Let writing raise what is no Exception."""
-    from store.db import Capture
+    from proxy.sink_process import SinkProcess
 
-    def raising(*_: Any) -> int:
+    def raising(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    Capture.save_response = raising  # type: ignore[assignment, method-assign]
+    setattr(SinkProcess, "save_response", raising)  # noqa: B010
+
+
+def patient() -> None:
+    """Break nothing, but wait for what is in flight for much longer than any of it takes."""
+    from proxy import serve
+
+    serve.GRACE_SECONDS = 60.0
 
 
 def _raising(*_: Any) -> None:
@@ -74,7 +81,7 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    PARTS[sys.argv[1]]()
+    {**PARTS, "nothing": patient}[sys.argv[1]]()
     from analyzer.cli import main
 
     main(sys.argv[2:], prog_name="locality")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from store.db import Capture
 from store.records import Exchange
-from tests.conftest import locality
+from tests.conftest import eventually, locality
 from tests.proxy.forked import forked
 from tests.upstream.faults import DONE, EVENTS
 from tests.upstream.misbehaving import MisbehavingUpstream
@@ -86,6 +86,8 @@ def test_a_hundred_kills_at_random_moments_leave_what_was_finished_and_count_wha
             answered += [body for client in clients for body in client.answered]
             runs.append((sum(len(c.answered) for c in clients), sum(len(c.sent) for c in clients)))
             whole(capture)
+    # The last writer outlives its proxy for as long as it takes to move the log into the file.
+    assert eventually(lambda: not Path(f"{capture}-wal").exists(), 60)
     with Capture.open(str(capture)) as opened:
         assert list(opened.verify()) == []
         read = list(opened.exchanges())
