@@ -26,7 +26,7 @@ from analyzer.tokens import TokenizerError
 from proxy.probe import probe
 from proxy.recorder import Sink
 from proxy.serve import Counts, Hint, Session, Upstream, serve
-from proxy.sessions import CommandSession, until_signal
+from proxy.sessions import NOT_STARTED, CommandSession, until_signal
 from proxy.silence import SILENCE_SECONDS
 from store.db import Capture, CaptureError
 from store.records import ServerFact
@@ -67,7 +67,7 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
     """
     session = CommandSession(command)
     _, counts = _capture(upstream, ("127.0.0.1", 0), recording, session)
-    if not counts.recorded and not counts.lost:
+    if not counts.recorded and not counts.lost and session.status != NOT_STARTED:
         print(nothing_recorded(counts.requests), file=sys.stderr)
     print_summary(recording.target, options)
     return session.status
