@@ -30,7 +30,7 @@ from proxy.access import ANYBODY_HERE, Access
 from proxy.probe import probe
 from proxy.recorder import Sink
 from proxy.serve import Counts, Hint, Session, Upstream, serve
-from proxy.sessions import CommandSession, until_signal
+from proxy.sessions import NOT_STARTED, CommandSession, until_signal
 from proxy.silence import SILENCE_SECONDS
 from proxy.sink_process import SinkProcess, write_capture
 from store.engine import shown, sqlite_path
@@ -75,7 +75,7 @@ def run_command(upstream: Upstream, recording: Recording, command: Sequence[str]
     """
     session = CommandSession(command)
     _, counts = _capture(upstream, recording, session)
-    if not counts.recorded and not counts.lost:
+    if not counts.recorded and not counts.lost and session.status != NOT_STARTED:
         print(nothing_recorded(counts.requests), file=sys.stderr)
     print_summary(recording.target, options)
     return session.status

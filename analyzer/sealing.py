@@ -35,6 +35,7 @@ class _Waiting:
 
 class SealedSink:
     """Where the proxy's records go (`proxy.recorder.Sink`); at the end `seal_rest`, `write`, `forget`.
+    `target` is the capture that it writes to.
 
     `key` is that of the fingerprints. Raises TokenizerError where the tokenizer cannot be used, CaptureError
     where the capture holds something.
@@ -48,7 +49,7 @@ class SealedSink:
             )
         assert options.tokenizer is not None
         start_loading(find_tokenizer(options.tokenizer, ServerProfile())).result()
-        self._target = target
+        self.target = target
         self._options = options
         self._key = key
         self._shadow = Capture.in_memory()
@@ -65,7 +66,7 @@ class SealedSink:
     def save_request(self, seen: RequestSeen) -> None:
         """Write the row of an exchange, and keep the request in memory."""
         # First: where it is busy, the same record comes again, and nothing has happened yet.
-        exchange_id = self._target.save_request(seen)
+        exchange_id = self.target.save_request(seen)
         self._shadow_ids[exchange_id] = self._shadow.save_request(seen)
         self._open.add(seen.key)
         waiting = _Waiting(seen.started_at_ns, exchange_id, seen.key)
@@ -75,7 +76,7 @@ class SealedSink:
 
     def save_response(self, seen: ResponseSeen) -> None:
         """Finish the row of an exchange, and seal what is finished up to the first that is not."""
-        self._target.save_response(seen)
+        self.target.save_response(seen)
         self._open.discard(seen.key)
         self._shadow.save_response(seen)
         while self._waiting and self._waiting[0].key not in self._open:
@@ -85,7 +86,7 @@ class SealedSink:
 
     def save_facts(self, facts: Sequence[ServerFact]) -> None:
         """Keep what the server said of itself."""
-        self._target.save_facts(bare_facts(facts))
+        self.target.save_facts(bare_facts(facts))
         self._shadow.save_facts(facts)
 
     def learn(self, secret: str) -> None:
@@ -94,7 +95,7 @@ class SealedSink:
 
     def save_run(self, seen: RunSeen) -> None:
         """Write that a run of the proxy began or ended."""
-        self._target.save_run(seen)
+        self.target.save_run(seen)
 
     def seal_rest(self) -> int:
         """Seal what never ended; all of it once more where that tells more. Returns how many failed."""
@@ -110,7 +111,7 @@ class SealedSink:
     def write(self) -> None:
         """Write what was sealed and could not be written yet. Raises TimeoutError where it still cannot."""
         if self._unwritten:
-            self._target.save_sealed(self._unwritten, instead_of=self._instead_of)
+            self.target.save_sealed(self._unwritten, instead_of=self._instead_of)
             self._unwritten, self._instead_of = [], ()
 
     def forget(self) -> None:

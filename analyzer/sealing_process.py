@@ -5,15 +5,13 @@ How records get there is for `proxy.sink_process`; what is written of them for `
 
 from __future__ import annotations
 
-import contextlib
 import time
 from multiprocessing.connection import Connection
-from typing import Any
 
 from analyzer.pipeline import Options
 from analyzer.sealing import SealedSink
 from analyzer.tokens import TokenizerError
-from proxy.sink_process import Failure, SinkProcess, asked, step_back
+from proxy.sink_process import Failure, SinkProcess, serve_sink
 from store.db import Capture
 from store.errors import CaptureError
 from store.sealed import POLICY
@@ -36,32 +34,14 @@ class SealingProcess(SinkProcess):
 
 def _work(pipe: Connection, target: str, options: Options, key: bytes) -> None:
     """Serve one proxy until it closes, or is gone."""
-    step_back()
-    with contextlib.suppress(BrokenPipeError), pipe:
-        try:
-            capture = Capture.create_or_open(target, redaction=POLICY)
-            sink = SealedSink(capture, options, key)
-        except Exception as error:
-            pipe.send(_bare(error))
-            return
-        pipe.send(None)
-        try:
-            for what, record in asked(pipe):
-                pipe.send(_done(sink, what, record))
-        finally:
-            failure = _closed(sink, capture)
-            pipe.send(failure)
+
+    def begin() -> SealedSink:
+        return SealedSink(Capture.create_or_open(target, redaction=POLICY), options, key)
+
+    serve_sink(pipe, begin, _closed, _bare)
 
 
-def _done(sink: SealedSink, what: str, record: Any) -> Failure:
-    try:
-        getattr(sink, what)(record)
-    except Exception as error:
-        return _bare(error)
-    return None
-
-
-def _closed(sink: SealedSink, capture: Capture) -> Failure:
+def _closed(sink: SealedSink) -> Failure:
     """Close both; another process that holds the capture may let go of it."""
     failure: Failure = None
     give_up_at = time.monotonic() + CLOSE_SECONDS
@@ -76,7 +56,7 @@ def _closed(sink: SealedSink, capture: Capture) -> Failure:
     finally:
         sink.forget()
     try:
-        capture.close()
+        sink.target.close()
     except CaptureError as error:
         failure = failure or error
     return failure

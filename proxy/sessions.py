@@ -12,6 +12,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+NOT_STARTED = 127
+"""The shell's status for a command that cannot be started."""
+
 
 @contextlib.contextmanager
 def on_signal(call: Callable[[], object]) -> Iterator[None]:
@@ -44,7 +47,7 @@ class CommandSession:
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = command
-        self.status = 127
+        self.status = NOT_STARTED
 
     async def __call__(self, url: str) -> None:
         """Start the command and wait for its end. One that cannot be started has the shell's status, 127."""

@@ -30,8 +30,7 @@ type Failure = Exception | None
 class SinkProcess:
     """A `proxy.recorder.Sink`; close it. What it raises is what the sink raises there.
 
-    `work` serves the other end of a pipe: it sends None, or why it cannot begin, and an answer to each
-    question of `asked`, and to their end. Raises what `work` cannot begin for.
+    `work` serves the other end of a pipe with `serve_sink`. Raises what that cannot begin for.
     """
 
     def __init__(
@@ -89,7 +88,39 @@ class SinkProcess:
             raise failure
 
 
-def step_back() -> None:
+def serve_sink(
+    pipe: Connection,
+    begin: Callable[[], Any],
+    end: Callable[[Any], Failure],
+    told: Callable[[Exception], Exception],
+) -> None:
+    """Be the other process: keep records with the sink that `begin` makes, up to the proxy's end or death.
+
+    `end` closes the sink, and `told` is an error as it may cross to the proxy.
+    """
+    _step_back()
+    with contextlib.suppress(BrokenPipeError), pipe:
+        try:
+            sink = begin()
+        except Exception as error:
+            pipe.send(told(error))
+            return
+        pipe.send(None)
+        broken: Failure = None
+        try:
+            for what, record in _asked(pipe):
+                pipe.send(_done(sink, what, record, told))
+        except BaseException as error:  # no answer was given: this is it, and there is none after it
+            broken = RuntimeError(f"{type(error).__name__} in the process that writes the capture")
+        pipe.send(end(sink) or broken)
+
+
+def write_capture(pipe: Connection, target: str, redaction: str) -> None:
+    """The work of a process that writes an open capture."""
+    serve_sink(pipe, lambda: Capture.create_or_open(target, redaction=redaction), _closed, _told)
+
+
+def _step_back() -> None:
     """Leave the signals to the proxy, which says when it is over, and the processor to all who wait for it.
 
     A record that is written at once, on a machine that is busy, is an answer that comes later.
@@ -99,8 +130,7 @@ def step_back() -> None:
     os.nice(NICENESS)
 
 
-def asked(pipe: Connection) -> Iterator[tuple[str, Any]]:
-    """What the proxy asks for, up to its end or its death."""
+def _asked(pipe: Connection) -> Iterator[tuple[str, Any]]:
     with contextlib.suppress(EOFError, OSError):
         while True:
             what, record = pipe.recv()
@@ -109,31 +139,17 @@ def asked(pipe: Connection) -> Iterator[tuple[str, Any]]:
             yield what, record
 
 
-def write_capture(pipe: Connection, target: str, redaction: str) -> None:
-    """The work of a process that writes an open capture."""
-    step_back()
-    with contextlib.suppress(BrokenPipeError), pipe:
-        try:
-            capture = Capture.create_or_open(target, redaction=redaction)
-        except Exception as error:
-            pipe.send(_told(error))
-            return
-        pipe.send(None)
-        failure: Failure = None
-        try:
-            for what, record in asked(pipe):
-                pipe.send(_done(capture, what, record))
-        finally:
-            try:
-                capture.close()
-            except Exception as error:
-                failure = _told(error)
-            pipe.send(failure)
-
-
-def _done(capture: Capture, what: str, record: Any) -> Failure:
+def _done(sink: Any, what: str, record: Any, told: Callable[[Exception], Exception]) -> Failure:
     try:
-        getattr(capture, what)(record)
+        getattr(sink, what)(record)
+    except Exception as error:
+        return told(error)
+    return None
+
+
+def _closed(capture: Capture) -> Failure:
+    try:
+        capture.close()
     except Exception as error:
         return _told(error)
     return None

@@ -76,3 +76,10 @@ def test_a_command_whose_requests_are_not_recorded_is_told_which_ones_are(
     assert ran.returncode == 0
     assert "1 request reached the proxy, none of them a POST to an endpoint that is recorded" in ran.stderr
     assert "no request reached the proxy" not in ran.stderr
+
+
+def test_a_command_that_cannot_be_started_is_not_told_where_to_look(upstream: str, tmp_path: Path) -> None:
+    ran = process("run", "--upstream", upstream, "--capture", str(tmp_path / "c"), "--", "/no/such/command")
+    assert ran.returncode == 127
+    assert "cannot start" in ran.stderr
+    assert "no request reached" not in ran.stderr
