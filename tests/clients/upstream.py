@@ -54,33 +54,30 @@ class ScriptedModel(Engine):
         self.tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         self.sequences: list[list[int]] = []
         self.answered: list[Answered] = []
-        self._lock = threading.Lock()
 
     def reply(self, path: str, body: Json) -> wire.Reply:
-        """Answer one request; requests are taken one after another."""
-        with self._lock:
-            task = [one for one in self.answered if one.number is not None]
-            number = None if self.is_side(body) else len(task)
-            answer = self.aside if number is None else self.answers[min(number, len(self.answers) - 1)]
-            prompt_ids = self.prompt_ids(path, body)
-            before = task[-1].prompt_ids if task and number is not None else None
-            token_ids = self.tokenizer.encode(_as_written(answer), add_special_tokens=False)
-            cached = self.hit(prompt_ids)
-            # The last sampled token is never computed: vLLM 0.32 v1/core/sched/async_scheduler.py:75.
-            self.sequences.append([*prompt_ids, *token_ids[:-1]])
-            self.answered.append(
-                Answered(
-                    path=path,
-                    number=number,
-                    prompt_ids=prompt_ids,
-                    common_tokens=None if before is None else _common(prompt_ids, before),
-                    cached_tokens=cached,
-                )
+        """Answer one request. The handler takes them one after another."""
+        task = [one for one in self.answered if one.number is not None]
+        number = None if self.is_side(body) else len(task)
+        answer = self.aside if number is None else self.answers[min(number, len(self.answers) - 1)]
+        prompt_ids = self.prompt_ids(path, body)
+        before = task[-1].prompt_ids if task and number is not None else None
+        token_ids = self.tokenizer.encode(_as_written(answer), add_special_tokens=False)
+        cached = self.hit(prompt_ids)
+        # The last sampled token is never computed: vLLM 0.32 v1/core/sched/async_scheduler.py:75.
+        self.sequences.append([*prompt_ids, *token_ids[:-1]])
+        self.answered.append(
+            Answered(
+                path=path,
+                number=number,
+                prompt_ids=prompt_ids,
+                common_tokens=None if before is None else _common(prompt_ids, before),
+                cached_tokens=cached,
             )
-            count = len(self.answered)
+        )
         options = body.get("stream_options") or {}
         return wire.Reply(
-            id=f"{WRITERS[path][0]}-{count:06d}",
+            id=f"{WRITERS[path][0]}-{len(self.answered):06d}",
             model=body["model"],
             answer=answer,
             prompt_ids=prompt_ids,
@@ -135,6 +132,11 @@ class RecordingHandler(Handler):
 
     server: ClientUpstream
 
+    def do_POST(self) -> None:  # noqa: N802 (its base class's name)
+        """One request after another, so that bodies and answers are in one order."""
+        with self.server.one_at_a_time:
+            super().do_POST()
+
     def body(self) -> bytes:
         """The request's body, kept in the order of arrival."""
         raw = super().body()
@@ -172,6 +174,7 @@ class ClientUpstream(SampleUpstream):
         super().__init__(model, handler=RecordingHandler)
         self.model = model
         self.wires: list[Wire] = []
+        self.one_at_a_time = threading.Lock()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a connection that the other side reset: Codex leaves so, once it has its answer."""
