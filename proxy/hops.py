@@ -5,6 +5,8 @@ It reads and writes nothing; all other fields keep their order, case and duplica
 
 from __future__ import annotations
 
+import copy
+
 from mitmproxy.http import Headers, Message
 
 # Transfer-Encoding is not among them: a body that came in chunks goes on in chunks.
@@ -29,6 +31,8 @@ def for_the_next_hop[M: Message](message: M, *, connection: bytes | None = None)
     kept = [(name, value.replace(b"\r\n", b"")) for name, value in fields if name.lower() not in dropped]
     if connection is not None:
         kept.append((b"Connection", connection))
-    passed_on = message.copy()
+    # Message.copy() goes through its whole state, which takes longer than all the rest of passing it on.
+    passed_on = copy.copy(message)
+    passed_on.data = copy.copy(message.data)
     passed_on.headers = Headers(kept)
     return passed_on

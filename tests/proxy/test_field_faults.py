@@ -56,7 +56,7 @@ TABLE = """
     test_copies_take_no_more_than_their_room
     test_a_body_that_was_cut_on_the_way_says_how_long_it_was
 6 no limit on silence; TCP keep-alive
-  proxy/test_silence.py
+  proxy/test_hours_of_silence.py
     test_a_day_of_silence_before_the_first_byte_and_within_the_answer_is_no_end
     test_a_day_of_silence_within_a_request_and_between_two_is_no_end
     test_the_clock_that_is_set_is_the_one_that_mitmproxys_own_limit_goes_by

@@ -134,7 +134,9 @@ def found_in(written: bytes, secrets: Sequence[Planted]) -> list[tuple[str, byte
 
 
 def files(folder: Path) -> bytes:
-    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+    """All that was written, but for the certificate that mitmproxy makes itself while it runs."""
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return b"\n".join(path.read_bytes() for path in found if not path.name.startswith("mitmproxy-"))
 
 
 def contents(capture: Path) -> bytes:

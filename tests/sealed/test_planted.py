@@ -26,9 +26,6 @@ COUNT, KILLS = 1000, 6
 OWN = (
     *(b'"messages":', b'"content":', b'"arguments":', b'"tool_calls":', b'"assistant",', b'[{"message":{'),
     b'["bearer","request","headers","authorization",',
-    # mitmproxy makes itself a certificate, in a folder that is gone when it ends
-    b"\n-----BEGIN RSA PRIVATE KEY-----\n",
-    b"\n-----END RSA PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n",
 )
 """What the program may write, and a client as well."""
 
