@@ -93,11 +93,13 @@ class LocalityAddon:
 
     def _address(self, flow: HTTPFlow) -> None:
         """Name the upstream to itself: mitmproxy leaves out an IPv6 address's brackets, and the prefix."""
-        flow.request.authority = ""  # of a target that is a whole URL only the path goes on
-        if flow.request.path != "*":  # OPTIONS: of the server as a whole
-            flow.request.path = self.path_prefix + flow.request.path
-        if self.host is not None:
-            flow.request.headers["Host"] = self.host
+        request = flow.request
+        if request.authority:
+            request.authority = ""  # of a target that is a whole URL only the path goes on
+        if self.path_prefix and request.path != "*":  # OPTIONS: of the server as a whole
+            request.path = self.path_prefix + request.path
+        if self.host is not None and request.headers.get("Host") != self.host:
+            request.headers["Host"] = self.host
 
     @_counted
     def request(self, flow: HTTPFlow) -> None:

@@ -86,13 +86,17 @@ class Connection(_http1.Http1Connection):
 
     def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
         """Read on in a body; its trailers come before its end."""
-        for command in super().read_body(event):
-            if (
-                isinstance(command, ReceiveHttp)
-                and (kind := _TRAILERS.get(type(command.event)))
-                and (trailers := getattr(self.body_reader, "trailers", None))
-            ):
-                yield ReceiveHttp(kind(command.event.stream_id, trailers))
+        reader = self.body_reader
+        read = super().read_body(event)
+        return self._with_trailers(read, reader) if isinstance(reader, _ChunkedBody) else read
+
+    def _with_trailers(
+        self, read: layer.CommandGenerator[None], reader: _ChunkedBody
+    ) -> layer.CommandGenerator[None]:
+        for command in read:
+            if reader.trailers and isinstance(command, ReceiveHttp) and type(command.event) in _TRAILERS:
+                kind = _TRAILERS[type(command.event)]
+                yield ReceiveHttp(kind(command.event.stream_id, reader.trailers))
             yield command
 
     def send(self, event: HttpEvent) -> layer.CommandGenerator[None]:

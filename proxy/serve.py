@@ -17,12 +17,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mitmproxy import options
-from mitmproxy.addons import core, proxyserver, tlsconfig
+from mitmproxy.addons import proxyserver, tlsconfig
 from mitmproxy.master import Master
 
 from proxy import http1, layers
 from proxy.access import ANYBODY_HERE, Access, Gate
 from proxy.addon import LocalityAddon
+from proxy.hooks import Hooks
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import on_signal
 from proxy.silence import Arrivals
@@ -168,16 +169,9 @@ class _Proxy:
         host, port = self.listen
         master = Master(options.Options(confdir=confdir))
         servers = proxyserver.Proxyserver()
-        master.addons.add(
-            core.Core(),
-            servers,
-            layers.Layers(),
-            tlsconfig.TlsConfig(),
-            Sockets(servers),
-            self.gate,
-            self.addon,
-            self.arrivals,
-        )
+        master.addons.add(servers, Hooks(Sockets(servers), self.gate, self.addon, self.arrivals))
+        if self.upstream.is_tls:
+            master.addons.add(tlsconfig.TlsConfig())
         master.options.update(
             mode=[f"reverse:{self.upstream.origin}"],
             listen_host=host,

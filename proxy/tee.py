@@ -7,7 +7,6 @@ touch the disk.
 
 from __future__ import annotations
 
-import io
 import time
 from array import array
 
@@ -16,6 +15,8 @@ from store.records import Arrivals
 
 ROOM_BYTES = 256 * 2**20
 """For all copies of bodies that are on their way."""
+
+_MANY = 256
 
 
 class Room:
@@ -34,12 +35,13 @@ class Tee:
     longer than the store takes, or than there is `room` for, the beginning is kept; `length` counts all.
     """
 
-    __slots__ = ("_kept", "_room", "_stamps", "_started_ns", "_whole", "failed", "length")
+    __slots__ = ("_joined", "_pieces", "_room", "_stamps", "_started_ns", "_whole", "failed", "length")
 
     def __init__(self, started_ns: int, room: Room) -> None:
         self._started_ns = started_ns
         self._room = room
-        self._kept = io.BytesIO()
+        self._pieces: list[bytes] = []
+        self._joined = 0
         # No object for each piece: many of them have the interpreter look for garbage, which holds up all.
         self._stamps = array("q")
         self._whole = True
@@ -60,22 +62,29 @@ class Tee:
         self._stamps.extend((self.length, time.monotonic_ns() - self._started_ns))
         if self._whole:
             if self.length <= MAX_BYTES and len(piece) <= self._room.left:
-                self._room.left -= self._kept.write(piece)
+                self._room.left -= len(piece)
+                self._pieces.append(piece)
+                if len(self._pieces) - self._joined == _MANY:
+                    self._join()
             else:
                 self._whole = False
                 self._cut()
 
+    def _join(self) -> None:
+        """Make one of the newest pieces: many small ones take several times their size."""
+        self._pieces[self._joined :] = [b"".join(self._pieces[self._joined :])]
+        self._joined += 1
+
     def _cut(self) -> None:
-        kept = self._kept.tell()
-        beginning = self._kept.getbuffer()[: min(kept, KEPT_BYTES)].tobytes()
-        self._kept = io.BytesIO()
-        self._room.left += kept - self._kept.write(beginning)
+        kept = b"".join(self._pieces)
+        self._pieces = [kept[:KEPT_BYTES]]
+        self._room.left += len(kept) - len(self._pieces[0])
 
     def close(self) -> bytes:
         """Return what is kept, and free its room; what still passes is only counted."""
-        body = self._kept.getvalue()
+        body = b"".join(self._pieces)
         self._room.left += len(body)
-        self._kept = io.BytesIO()
+        self._pieces = []
         self._whole = False
         return body
 
