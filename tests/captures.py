@@ -91,6 +91,14 @@ def answer_of(sent: Sent) -> tuple[bytes, str]:
     return f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n".encode(), "text/event-stream"
 
 
+def chat(clock: str, *said: str) -> dict[str, Any]:
+    """A chat request of a user and an assistant in turn, with a clock in the head of its system text."""
+    messages = [{"role": "system", "content": f"It is {clock}. " + "You are a coding agent. " * 20}]
+    for at, text in enumerate(said):
+        messages.append({"role": "assistant" if at % 2 else "user", "content": text})
+    return {"model": "tiny", "messages": messages}
+
+
 def usage(prompt: int, cached: int | None = None) -> dict[str, Any]:
     """A chat answer's usage; without `cached`, the server reports no hits."""
     details = {} if cached is None else {"prompt_tokens_details": {"cached_tokens": cached}}
