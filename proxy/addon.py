@@ -99,6 +99,7 @@ class LocalityAddon:
         if self.host is not None:
             flow.request.headers["Host"] = self.host
 
+    @_counted
     def request(self, flow: HTTPFlow) -> None:
         """The request is complete: queue it soon, so that a killed proxy leaves what it saw."""
         if flow.id in self.live:
