@@ -30,7 +30,7 @@ class Between:
     def client(self) -> Client:
         """A new connection to the proxy."""
         parts = urlsplit(self.proxy.url)
-        sock = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
+        sock = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
         return Client(self.connections.enter_context(sock))
 
     def take(self) -> Taken:

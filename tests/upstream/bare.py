@@ -10,7 +10,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-LIMIT_SECONDS = 10.0
+LIMIT_SECONDS = 30.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 _NOTHING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
