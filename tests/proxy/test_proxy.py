@@ -118,6 +118,19 @@ def test_a_client_that_leaves_is_recorded_and_the_upstream_sees_it(setup: Setup)
     assert setup.upstream.gone_at[0] - left < 1
 
 
+def test_a_request_is_written_before_those_that_began_after_it_and_are_over_sooner(setup: Setup) -> None:
+    connection = setup.connect()
+    connection.request("POST", CHAT, b'{"model":"slow"}', {"x-fault": "endless"})
+    connection.getresponse().read1(65536)
+    assert setup.ask("fine") == (200, ANSWER)
+    assert connection.sock is not None
+    connection.sock.shutdown(socket.SHUT_RDWR)
+    assert eventually(lambda: len(setup.recorded()) == 2)
+    slow, quick = sorted(setup.recorded(), key=lambda exchange: exchange.started_at_ns)
+    assert slow.request.content == b'{"model":"slow"}'
+    assert slow.id < quick.id
+
+
 def test_the_upstream_gets_the_clients_bytes(setup: Setup) -> None:
     body = '{"messages":[{"role":"user","content":"\\u00e9 é 漢"}],  "model" : "m","a":1e3}'.encode()
     connection = setup.connect()
