@@ -10,6 +10,7 @@ from typing import Any
 
 from store.db import Capture
 from store.records import Body, Chunk, Exchange, RequestSeen, ResponseSeen, ServerFact
+from tests.conftest import eventually
 
 START_NS = 1_700_000_000_000_000_000
 MODELS = {"data": [{"id": "tiny", "root": "/nowhere", "owned_by": "vllm", "max_model_len": 65536}]}
@@ -103,6 +104,19 @@ def usage(prompt: int, cached: int | None = None) -> dict[str, Any]:
     """A chat answer's usage; without `cached`, the server reports no hits."""
     details = {} if cached is None else {"prompt_tokens_details": {"cached_tokens": cached}}
     return {"prompt_tokens": prompt, "completion_tokens": 3, **details}
+
+
+def ended_since(path: Path, seen: int) -> list[Exchange]:
+    """The exchanges after the first `seen`, once there are any and none of the capture is open any more."""
+
+    def settled() -> bool:
+        with Capture.open(str(path)) as capture:
+            counts = capture.counts()
+            return counts.exchanges > seen and counts.open == 0
+
+    assert eventually(settled)
+    with Capture.open(str(path)) as capture:
+        return list(capture.exchanges())[seen:]
 
 
 def tokenizer_with(folder: Path, tokenizer: Path, template: str) -> Path:

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from store.db import Capture
 from store.records import Exchange
-from tests.conftest import Running, eventually, proxy
+from tests.captures import ended_since
+from tests.conftest import Running, proxy
 from tests.upstream.misbehaving import MisbehavingUpstream
 from tests.upstream.wire import Received
 
@@ -65,15 +66,7 @@ class Setup:
 
     def recorded(self) -> list[Exchange]:
         """Everything in the capture, once nothing is open any more."""
-
-        def settled() -> bool:
-            with Capture.open(str(self.capture)) as capture:
-                counts = capture.counts()
-                return counts.exchanges > self.seen and counts.open == 0
-
-        assert eventually(settled)
-        with Capture.open(str(self.capture)) as capture:
-            return list(capture.exchanges())[self.seen :]
+        return ended_since(self.capture, self.seen)
 
 
 @contextmanager

@@ -14,10 +14,9 @@ import pytest
 
 from analyzer.replies import read_reply
 from tests.proxy.bare import CHAT, Between, Client, answer, between, post
-from tests.upstream.bare import OK
+from tests.upstream.bare import OK, STREAM_HEAD
 
 EVENT = b'data: {"choices":[]}\n\n'
-STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 HINT = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 
 
