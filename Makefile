@@ -60,7 +60,7 @@ check: $(READY) ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY) ## measure: report, causes, storage, streaming, simulated cache
+bench: $(READY) ## measure: report, causes, storage, the proxy beside bare mitmproxy, sealing, simulated cache
 	$(BIN)/python -m tests.bench
 
 clean: ## remove the environments, what was fetched for the tests, and caches

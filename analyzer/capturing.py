@@ -29,10 +29,11 @@ from analyzer.tokens import TokenizerError
 from proxy.access import ANYBODY_HERE, Access
 from proxy.probe import probe
 from proxy.recorder import Sink
-from proxy.serve import Counts, Hint, Session, Upstream, serve
+from proxy.serve import Counts, Hint, Session, serve
 from proxy.sessions import NOT_STARTED, CommandSession, until_signal
 from proxy.silence import SILENCE_SECONDS
 from proxy.sink_process import SinkProcess, write_capture
+from proxy.upstream import Upstream
 from store.engine import shown, sqlite_path
 from store.errors import CaptureError
 from store.records import RunSeen, ServerFact

@@ -44,7 +44,8 @@ def run(command: tuple[str, ...], redact: str, **recorded: Any) -> None:
     """Run COMMAND with its traffic recorded, then print the report's summary.
 
     The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
-    ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's.
+    ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's, or 127 where it cannot
+    be started.
     """
     upstream, recording = _upstream(recorded), _recording(redact=redact, **recorded)
     from analyzer import capturing

@@ -73,8 +73,8 @@ def watch(capture: str, form: str, **chosen: Any) -> None:
 
     CAPTURE is the file that a proxy is writing; if it is not there yet, it is waited for. A line comes when
     its exchange is over, and says what `locality report` says of it. While a request that began earlier is
-    not over, or where the server's restart is seen only later, a line may change: it is marked, and printed
-    again if it does. Ctrl-C ends it with what the session adds up to.
+    not over, a line may change: it is marked, and printed again if it does; printed again is also what a
+    restart of the server changes that is seen only later. Ctrl-C ends it with what the session adds up to.
     Exit status: 0 ended, 1 it failed or there is no tokenizer, 2 wrong usage.
     """
     load_early(chosen["tokenizer"])

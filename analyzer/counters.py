@@ -58,12 +58,9 @@ def restarts_ns(seen: Sequence[Look], busy: Iterable[Span] = ()) -> tuple[int, .
     a clock that may not be ours (Linux counts it from a moment of boot that is off where clocks were set),
     so it only chooses among the pauses that are long enough for a start.
     """
-    spans = sorted(busy)
-    return tuple(
-        _began_anew(earlier, later, spans)
-        for earlier, later in pairwise(seen)
-        if not later.continues(earlier)
-    )
+    anew = [(earlier, later) for earlier, later in pairwise(seen) if not later.continues(earlier)]
+    spans = sorted(busy) if anew else []
+    return tuple(_began_anew(earlier, later, spans) for earlier, later in anew)
 
 
 def engines_of(seen: Sequence[Look]) -> int:

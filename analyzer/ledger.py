@@ -5,11 +5,11 @@ It replays this capture alone, from its first request; what the server had cache
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.core import CacheVerdict, Generated
-from analyzer.counters import Look, restarts_ns
+from analyzer.counters import Look, Span, restarts_ns
 from analyzer.engines import CacheRequest, Engine, Traffic
 from analyzer.prompts import Prompt
 from analyzer.registry import plugins
@@ -44,8 +44,12 @@ class Prediction:
 def traffic_of(prompts: Iterable[Prompt], adapters: frozenset[str], looks: Sequence[Look] = ()) -> Traffic:
     """What the cache saw of a capture; `looks` at the counters tell when the server began anew."""
     requests = tuple(request_of(prompt, adapters) for prompt in prompts if prompt.rendering is not None)
-    busy = ((request.started_ns, request.ended_ns) for request in requests if request.ended_ns is not None)
-    return Traffic(requests=requests, restarts_ns=restarts_ns(looks, busy))
+    return Traffic(requests=requests, restarts_ns=restarts_ns(looks, busy_spans(requests)))
+
+
+def busy_spans(requests: Iterable[CacheRequest]) -> Iterator[Span]:
+    """When the server was answering, as far as the ends of requests are known."""
+    return ((request.started_ns, request.ended_ns) for request in requests if request.ended_ns is not None)
 
 
 def predict(engine: Engine, traffic: Traffic, server: Server) -> Prediction:

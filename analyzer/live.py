@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from analyzer.counters import Span
 from analyzer.engines import CacheRequest
-from analyzer.ledger import request_of
+from analyzer.ledger import busy_spans, request_of
 from analyzer.live_ledger import LiveLedger
 from analyzer.placing import Placer
 from analyzer.prompts import Prompt, PromptReader
@@ -123,6 +124,10 @@ class Live:
     def stale(self) -> bool:
         """See the class."""
         return self._misplaced or self._ledger.late
+
+    def busy(self) -> Iterator[Span]:
+        """When the server was answering, in no order."""
+        return busy_spans(self._ledger.requests)
 
     def __contains__(self, exchange_id: int) -> bool:
         return exchange_id in self._placed

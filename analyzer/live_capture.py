@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.counters import looks, restarts_ns
+from analyzer.counters import Look, looks, restarts_ns
 from analyzer.ledger import engine_of
 from analyzer.live import Live, Places, RenderedPlaces, Row, SealedPlaces
 from analyzer.live_ledger import LiveLedger
@@ -52,6 +52,8 @@ class LiveCapture:
         self._due: list[Mark] = []
         self._told: dict[int, tuple[Turn, ...]] = {}
         self._written: Any = None
+        self._looks: tuple[Look, ...] = ()
+        self._restarts: tuple[int, ...] = ()
         self._basis: Any = None
         self._live: Live | None = None
         self._server: Server | None = None
@@ -104,6 +106,7 @@ class LiveCapture:
         if written != self._written:
             self._written = written
             facts = self._capture.facts()
+            self._looks = looks(facts)
             self._introduced = read_profile(facts).model is not None
             began_ns = max((fact.at_ns for fact in facts if fact.path == "/version"), default=-1)
             changed = began_ns != self._alive_since_ns or self._read_basis() != self._basis
@@ -136,7 +139,13 @@ class LiveCapture:
                 live.add(self._capture.exchange(earlier.id), over=self._is_over(earlier))
 
     def _needs_correction(self) -> bool:
-        return self._live is not None and (self._outdated or self._live.stale)
+        return self._live is not None and (
+            self._outdated or self._live.stale or self._restarts != self._restarts_by(self._live)
+        )
+
+    def _restarts_by(self, live: Live | None) -> tuple[int, ...]:
+        """When the server began anew, as the report finds it: it did not while it was answering."""
+        return restarts_ns(self._looks, () if live is None else live.busy())
 
     def _corrections(self) -> Iterator[Update]:
         """All rows made anew; those that differ from what was told."""
@@ -157,14 +166,15 @@ class LiveCapture:
         self._not_before = time.monotonic() + _PATIENCE * (time.monotonic() - began)
 
     def _read_basis(self) -> tuple[Any, ...]:
-        """What the rows rest on beside the exchanges, in a form that can be compared."""
+        """What the rows rest on beside exchanges and restarts, in a form that can be compared."""
         facts = self._capture.facts()
         settings = read_settings(facts, self._options.serve_command)
         told = read_tokenizer(self._capture) if is_sealed(self._capture) else None
-        return read_profile(facts), settings, restarts_ns(looks(facts)), told, self._sealed_written()
+        return read_profile(facts), settings, told, self._sealed_written()
 
     def _made(self) -> Live:
-        self._basis = profile, settings, restarts, told, _ = self._read_basis()
+        self._basis = profile, settings, told, _ = self._read_basis()
+        self._restarts = self._restarts_by(self._live)
         engine = engine_of(profile, self._options.engine)
         reader = None
         if not is_sealed(self._capture):
@@ -185,7 +195,7 @@ class LiveCapture:
             places = RenderedPlaces(reader, placer)
         return Live(
             places,
-            LiveLedger(engine, server, restarts),
+            LiveLedger(engine, server, self._restarts),
             block_size=server.block_size,
             adapters=profile.adapters | set(settings.lora_modules),
         )

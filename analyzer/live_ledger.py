@@ -31,6 +31,11 @@ class LiveLedger:
         for at_ns in restarts_ns:
             self._put(self._replay.restarts(at_ns))
 
+    @property
+    def requests(self) -> Iterable[CacheRequest]:
+        """All that came, each as it is known by now."""
+        return self._requests.values()
+
     def begin(self, request: CacheRequest) -> None:
         """A request came, be it over by now or not."""
         self._requests[request.key] = request

@@ -1,7 +1,8 @@
 """The writer of a sealed capture: takes what the proxy has seen, and lets only what holds no text reach disk.
 
 What was said is kept in memory, in a capture of the policy `secrets`, for as long as the proxy runs: a later
-prompt is compared with earlier ones. All of it is done in the proxy's writer thread, off the way of requests.
+prompt is compared with earlier ones. In which process that is, off the way of requests, is for
+`analyzer.sealing_process`.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ class Live:
     started_ns: int
     request_tee: Tee
     response_tee: Tee
+    request_whole: bool = False
     request_saved: bool = False
 
 
@@ -104,7 +105,8 @@ class LocalityAddon:
     @_counted
     def request(self, flow: HTTPFlow) -> None:
         """The request is complete: queue it soon, so that a killed proxy leaves what it saw."""
-        if flow.id in self.live:
+        if live := self.live.get(flow.id):
+            live.request_whole = True
             asyncio.get_running_loop().call_later(SAVE_AFTER_SECONDS, self.waited, flow)
 
     @_counted
@@ -160,6 +162,13 @@ class LocalityAddon:
         return live
 
     def _save_request(self, live: Live) -> None:
+        """Queue a request behind those that began before it: a prompt is compared with earlier ones."""
+        for other in self.live.values():
+            if other.request_whole and other.started_ns < live.started_ns:
+                self._put_request(other)
+        self._put_request(live)
+
+    def _put_request(self, live: Live) -> None:
         if live.request_saved:
             return
         live.request_saved = True

@@ -11,15 +11,15 @@ from mitmproxy.http import HTTPFlow
 from proxy.access import Gate
 from proxy.addon import LocalityAddon
 from proxy.layers import Layers
-from proxy.silence import Arrivals
+from proxy.silence import Silence
 from proxy.sockets import Sockets
 
 
 class Hooks:
     """Names of attributes are mitmproxy's names of hooks (mitmproxy 12 addons)."""
 
-    def __init__(self, sockets: Sockets, gate: Gate, exchanges: LocalityAddon, arrivals: Arrivals) -> None:
-        self._gate, self._exchanges, self._arrivals = gate, exchanges, arrivals
+    def __init__(self, sockets: Sockets, gate: Gate, exchanges: LocalityAddon, silence: Silence) -> None:
+        self._gate, self._exchanges, self._silence = gate, exchanges, silence
         layers = Layers()
         self.next_layer = layers.next_layer
         self.tls_start_server = layers.tls_start_server
@@ -33,6 +33,6 @@ class Hooks:
 
     def requestheaders(self, flow: HTTPFlow) -> None:
         """A request comes: it is counted, let in or refused, and recorded."""
-        self._arrivals.requestheaders(flow)
+        self._silence.requestheaders(flow)
         self._gate.requestheaders(flow)
         self._exchanges.requestheaders(flow)

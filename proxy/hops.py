@@ -17,8 +17,8 @@ _OF_ONE_HOP = frozenset(
 _NEVER_DROPPED = frozenset({b"content-length", b"host", b"transfer-encoding"})
 
 
-def for_the_next_hop[M: Message](message: M, *, connection: bytes | None = None) -> M:
-    """Return the head of a message as the next hop gets it; `connection` is this hop's own Connection."""
+def for_the_next_hop[M: Message](message: M) -> M:
+    """Return the head of a message as the next hop gets it."""
     fields = message.headers.fields
     named = {
         token.strip().lower()
@@ -29,8 +29,6 @@ def for_the_next_hop[M: Message](message: M, *, connection: bytes | None = None)
     dropped = _OF_ONE_HOP | (named - _NEVER_DROPPED)
     # A value folded onto a second line goes on in one (RFC 9112 5.2).
     kept = [(name, value.replace(b"\r\n", b"")) for name, value in fields if name.lower() not in dropped]
-    if connection is not None:
-        kept.append((b"Connection", connection))
     # Message.copy() goes through its whole state, which takes longer than all the rest of passing it on.
     passed_on = copy.copy(message)
     passed_on.data = copy.copy(message.data)

@@ -1,7 +1,8 @@
 """What both of mitmproxy's HTTP/1 connections do otherwise here: errors in JSON, trailers passed on.
 
-It puts replacements into mitmproxy's modules (`install`) where mitmproxy offers no hook; what either side has
-of its own is in `proxy.client_side` and `proxy.upstream_side`. It knows nothing of what is recorded.
+It puts replacements into mitmproxy's modules (`install`) where mitmproxy 12.3 offers no hook
+(proxy/layers/http/_http1.py); what either side has of its own is in `proxy.client_side` and
+`proxy.upstream_side`. It knows nothing of what is recorded.
 """
 
 from __future__ import annotations

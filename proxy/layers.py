@@ -24,7 +24,7 @@ from proxy.upstream_side import Interim, UpstreamConnection
 
 
 def install() -> None:
-    """Have mitmproxy make our connections to the upstream: it has no hook for them."""
+    """Have mitmproxy make our connections to the upstream: 12.3 has no hook (layers/http/__init__.py)."""
     http.Http1Client = UpstreamConnection  # type: ignore[attr-defined]
 
 

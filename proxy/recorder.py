@@ -22,7 +22,6 @@ QUEUE_ITEMS = 10_000
 QUEUE_BYTES = 512 * 2**20
 """Half a gigabyte of bodies waiting for the disk; beyond that, records are dropped and counted."""
 
-
 RETRY_SECONDS = 0.1
 LAST_TRY_SECONDS = 15.0
 """How long a write that has begun may outlast the time for closing: SQLite itself waits up to 10 s."""
@@ -30,12 +29,11 @@ LAST_TRY_SECONDS = 15.0
 FACTS = "server facts"
 """What stands among the lost for all that is no exchange."""
 
-
 type Record = RequestSeen | ResponseSeen | tuple[ServerFact, ...]
 
 
 class Sink(Protocol):
-    """Where records go: `store.db.Capture`, or a stand-in in tests.
+    """Where records go: `proxy.sink_process.SinkProcess`, or a stand-in in tests.
 
     TimeoutError from it means that it is busy, and that the same record can be offered again.
     """
@@ -119,8 +117,9 @@ class Recorder:
         while self._thread.is_alive() and time.monotonic() < self._give_up_at + LAST_TRY_SECONDS:
             self._thread.join(RETRY_SECONDS)
         left = [self._writing]  # by a thread that is still at it, or that died of it
-        while not self._queue.empty():
-            left.append(self._queue.get_nowait())
+        with contextlib.suppress(queue.Empty):
+            while True:
+                left.append(self._queue.get_nowait())
         for record in left:
             if record is not None:
                 self._lose(record, "the proxy stopped before it could be written")

@@ -26,9 +26,9 @@ from proxy.addon import LocalityAddon
 from proxy.hooks import Hooks
 from proxy.recorder import Recorder, Sink
 from proxy.sessions import on_signal
-from proxy.silence import Arrivals
+from proxy.silence import Silence
 from proxy.sockets import Sockets
-from proxy.upstream import Upstream as Upstream
+from proxy.upstream import Upstream
 from proxy.watch import Watch
 from store.tally import Tally
 
@@ -114,7 +114,7 @@ class _Proxy:
         self.session = session
         self.errors = errors
         self.gate = Gate(access)
-        self.arrivals = Arrivals()
+        self.silence = Silence()
         self.hurried = asyncio.Event()
         self.recorder = recorder
         self.watch = Watch(upstream.url, self.recorder, trust=upstream.trust())
@@ -138,7 +138,7 @@ class _Proxy:
             try:
                 url = await self._listening(master, running)
                 if hint is not None:
-                    aside.append(asyncio.create_task(self.arrivals.hint(hint(url))))
+                    aside.append(asyncio.create_task(self.silence.hint(hint(url))))
                 # What is here now stays: to look through all of it for garbage takes a tenth of a second.
                 gc.collect()
                 gc.freeze()
@@ -160,7 +160,7 @@ class _Proxy:
             recorded=recorder.recorded,
             lost=recorder.lost,
             lost_facts=recorder.lost_facts,
-            requests=self.arrivals.count,
+            requests=self.silence.requests,
         )
 
     def _assemble(self, confdir: str) -> Master:
@@ -169,7 +169,7 @@ class _Proxy:
         host, port = self.listen
         master = Master(options.Options(confdir=confdir))
         servers = proxyserver.Proxyserver()
-        master.addons.add(servers, Hooks(Sockets(servers), self.gate, self.addon, self.arrivals))
+        master.addons.add(servers, Hooks(Sockets(servers), self.gate, self.addon, self.silence))
         if self.upstream.is_tls:
             master.addons.add(tlsconfig.TlsConfig())
         master.options.update(

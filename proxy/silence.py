@@ -14,18 +14,18 @@ SILENCE_SECONDS = 60.0
 """How long an agent may take to its first request before somebody wonders where it goes."""
 
 
-class Arrivals:
-    """A mitmproxy addon that counts requests as they come, recorded or not."""
+class Silence:
+    """Counts requests as they come, recorded or not."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.requests = 0
 
     def requestheaders(self, flow: HTTPFlow) -> None:
         """A request has come."""
-        self.count += 1
+        self.requests += 1
 
     async def hint(self, said: str) -> None:
         """Say it, unless a request comes in time."""
         await asyncio.sleep(SILENCE_SECONDS)
-        if not self.count:
+        if not self.requests:
             print(said, file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
@@ -23,6 +24,8 @@ CLOSE_SECONDS = 60.0
 
 NICENESS = 3
 """A third of a processor that one other wants whole: the queue is long, and must not grow for ever."""
+
+_ENDED = "the process that writes the capture has ended"
 
 type Failure = Exception | None
 
@@ -38,6 +41,8 @@ class SinkProcess:
     ) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would take the proxy's threads half along
         self._close_seconds = close_seconds
+        # Where the recorder gives a record up, its thread may still wait for the answer to it.
+        self._one_at_a_time = threading.Lock()
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=work, args=(theirs, *given), name=name, daemon=True)
         self._process.start()
@@ -73,17 +78,18 @@ class SinkProcess:
             self._process.join(self._close_seconds)
 
     def _ask(self, what: str, record: Any) -> None:
-        try:
-            self._pipe.send((what, record))
-        except OSError as error:
-            raise CaptureError("the process that writes the capture has ended") from error
-        self._answer()
+        with self._one_at_a_time:
+            try:
+                self._pipe.send((what, record))
+            except OSError as error:
+                raise CaptureError(_ENDED) from error
+            self._answer()
 
     def _answer(self) -> None:
         try:
             failure: Failure = self._pipe.recv()
         except (EOFError, OSError) as error:
-            raise CaptureError("the process that writes the capture has ended") from error
+            raise CaptureError(_ENDED) from error
         if failure is not None:
             raise failure
 

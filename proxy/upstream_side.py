@@ -51,7 +51,11 @@ class UpstreamConnection(Connection, _http1.Http1Client):
                 return
             while found := _INTERIM.match(bytes(self.buf)):
                 self.buf.maybe_extract_at_most(found.end())
-                response = http1.read_response_head(found[0].splitlines()[:-1])
+                try:
+                    response = http1.read_response_head(found[0].splitlines()[:-1])
+                except ValueError as error:
+                    yield from self._refuse(f"the upstream's interim answer cannot be read ({error})")
+                    return
                 if response.status_code == 101:
                     yield from self._refuse("the upstream switched to another protocol, unasked")
                     return

@@ -42,7 +42,7 @@ class Tally:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
         self.begun = 0
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # waits at most while a reader looks whether it is free
             # All of it now: the disk may be full later, and there is no error for memory without a disk.
             os.pwrite(descriptor, bytes(mmap.PAGESIZE), 0)
             self._count = mmap.mmap(descriptor, mmap.PAGESIZE)

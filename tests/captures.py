@@ -10,6 +10,7 @@ from typing import Any
 
 from store.db import Capture
 from store.records import Body, Chunk, Exchange, RequestSeen, ResponseSeen, ServerFact
+from tests.conftest import eventually
 
 START_NS = 1_700_000_000_000_000_000
 MODELS = {"data": [{"id": "tiny", "root": "/nowhere", "owned_by": "vllm", "max_model_len": 65536}]}
@@ -91,10 +92,31 @@ def answer_of(sent: Sent) -> tuple[bytes, str]:
     return f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n".encode(), "text/event-stream"
 
 
+def chat(clock: str, *said: str) -> dict[str, Any]:
+    """A chat request of a user and an assistant in turn, with a clock in the head of its system text."""
+    messages = [{"role": "system", "content": f"It is {clock}. " + "You are a coding agent. " * 20}]
+    for at, text in enumerate(said):
+        messages.append({"role": "assistant" if at % 2 else "user", "content": text})
+    return {"model": "tiny", "messages": messages}
+
+
 def usage(prompt: int, cached: int | None = None) -> dict[str, Any]:
     """A chat answer's usage; without `cached`, the server reports no hits."""
     details = {} if cached is None else {"prompt_tokens_details": {"cached_tokens": cached}}
     return {"prompt_tokens": prompt, "completion_tokens": 3, **details}
+
+
+def ended_since(path: Path, seen: int) -> list[Exchange]:
+    """The exchanges after the first `seen`, once there are any and none of the capture is open any more."""
+
+    def settled() -> bool:
+        with Capture.open(str(path)) as capture:
+            counts = capture.counts()
+            return counts.exchanges > seen and counts.open == 0
+
+    assert eventually(settled)
+    with Capture.open(str(path)) as capture:
+        return list(capture.exchanges())[seen:]
 
 
 def tokenizer_with(folder: Path, tokenizer: Path, template: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -72,6 +73,11 @@ class Running:
     said_before: str = ""
     said: str = ""
 
+    def speaks(self, seconds: float = 60) -> bool:
+        """Whether it says something more on stderr in time, or ends; what that is, is still to be read."""
+        assert self.process.stderr is not None
+        return bool(select.select([self.process.stderr], [], [], seconds)[0])
+
     def stop(self, number: int = signal.SIGTERM, timeout: float = 30) -> int:
         """Send a signal and wait; returns the exit status."""
         self.process.send_signal(number)
@@ -124,7 +130,7 @@ def sample_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tokenizer_folder(tmp_path_factory.mktemp("tokenizer"))
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 10) -> bool:
+def eventually(holds: Callable[[], bool], seconds: float = 60) -> bool:
     """Whether something comes to hold in time."""
     deadline = time.monotonic() + seconds
     while not holds():

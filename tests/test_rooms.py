@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("store", "proxy", "analyzer")
 HEAVY = {"mitmproxy", "transformers", "jinja2", "sqlalchemy", "numpy", "rich", "tokenizers", "fastokens"}
 PURE = (
     "core",

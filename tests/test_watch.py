@@ -16,17 +16,9 @@ import pytest
 
 from analyzer.pipeline import Options
 from store.db import Capture
-from tests.captures import Sent, request_seen, response_seen, usage, write_capture
+from tests.captures import Sent, chat, request_seen, response_seen, usage, write_capture
 from tests.conftest import environment, eventually, locality, process, proxy, running
 from tests.sealed.made import sealed_copy
-
-
-def chat(clock: str, *said: str) -> dict[str, Any]:
-    messages = [{"role": "system", "content": f"It is {clock}. " + "You are a coding agent. " * 20}]
-    for at, text in enumerate(said):
-        messages.append({"role": "assistant" if at % 2 else "user", "content": text})
-    return {"model": "tiny", "messages": messages}
-
 
 SENT = [
     Sent(body=chat("09:12", "List."), usage=usage(120, 0)),

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from analyzer.live_capture import LiveCapture, Update
-from analyzer.pipeline import Options
+from analyzer.pipeline import Options, analyze
 from store.db import Capture
 from store.records import ServerFact
-from tests.captures import METRICS, START_NS, Sent, request_seen, response_seen, usage, write_capture
+from tests.captures import METRICS, START_NS, Sent, chat, request_seen, response_seen, usage, write_capture
 
 LATER_NS = START_NS + 10**17
-
-
-def chat(clock: str, *said: str) -> dict[str, Any]:
-    messages = [{"role": "system", "content": f"It is {clock}. " + "You are a coding agent. " * 20}]
-    for at, text in enumerate(said):
-        messages.append({"role": "assistant" if at % 2 else "user", "content": text})
-    return {"model": "tiny", "messages": messages}
-
-
-SENT = [
-    Sent(body=chat("09:12", "List."), usage=usage(120, 0)),
-    Sent(body=chat("09:12", "List.", "Two.", "Read."), usage=usage(130, 112)),
-    Sent(body=chat("09:13", "List.", "Two.", "Read.", "Done.", "More."), usage=usage(140, 0)),
-    Sent(body=b"{", status=400, answer={"error": {"message": "no JSON"}}),
-]
+SECOND = 10**9
 
 
 FIRST = [
@@ -90,3 +76,32 @@ def test_what_the_server_says_later_corrects_the_lines_before(sample_tokenizer: 
 
     assert sizes(before) == [(16, False), (16, False)]
     assert sizes(after) == [(64, True), (64, True)]
+
+
+def test_a_restart_by_a_clock_that_is_off_is_put_where_the_report_puts_it(
+    sample_tokenizer: Path, tmp_path: Path
+) -> None:
+    path = write_capture(tmp_path / "c.sqlite", FIRST[:1])
+    options = Options(tokenizer=str(sample_tokenizer))
+    began = LATER_NS + 14 * SECOND  # by the server's clock: in the middle of the third answer
+    with Capture.create_or_open(str(path), redaction="secrets") as writer, Capture.open(str(path)) as reader:
+        live = LiveCapture(reader, options)
+        told = list(live.updates())
+        writer.save_facts([counted(LATER_NS, 500, began_ns=START_NS)])
+        for key, at, said in (("b", 1, ("List.",)), ("c", 12, ("List.", "Two.", "Read."))):
+            writer.save_request(request_seen(key, chat("09:12", *said), LATER_NS + at * SECOND))
+            writer.save_response(replace(response_seen(key), ttft_ns=SECOND, duration_ns=8 * SECOND))
+            told += live.updates()
+        writer.save_facts([counted(LATER_NS + 60 * SECOND, 100, began_ns=began)])
+        told += live.updates(last=True)
+        reported = analyze(reader, options).report.turns
+    last = {update.exchange_id: update.rows[0].turn.predicted_cached_tokens for update in told}
+    assert last == {turn.id: turn.predicted_cached_tokens for turn in reported}
+    assert last[2] and not last[3]  # it began anew between the two
+
+
+def counted(at_ns: int, queries: int, *, began_ns: int) -> ServerFact:
+    """A look at the counters of a server that began then."""
+    lines = [f"process_start_time_seconds {began_ns / SECOND!r}", METRICS]
+    lines += [f"vllm:prefix_cache_{what}_total {queries}.0" for what in ("queries", "hits")]
+    return ServerFact(at_ns=at_ns, path="/metrics", status=200, body="\n".join(lines).encode())

@@ -1,3 +1,5 @@
+"""Chat templates render here what transformers renders, and every character knows the field it came from."""
+
 from __future__ import annotations
 
 import copy

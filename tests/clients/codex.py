@@ -15,13 +15,11 @@ from tests.clients.contract import (
     MODEL,
     RIGHT,
     RUN_TEST,
-    SOLVED,
     TASK,
-    TOLD,
     Break,
     Client,
-    answer,
     call,
+    with_tools,
 )
 
 SETTINGS = f"""
@@ -50,21 +48,14 @@ def prepare(home: Path) -> None:
 
 
 def answers(work: Path) -> tuple[Answer, ...]:
-    """Read both files, run the test, edit, run it again, answer."""
+    """The task in its own tools."""
     both = (
         call(1, "exec_command", cmd="cat prices.py"),
         call(2, "exec_command", cmd="cat test_prices.py"),
     )
     run = {"cmd": RUN_TEST}
     edit = call(4, "exec_command", cmd=f"sed -i {shlex.quote(f's|return .*|{RIGHT}|')} prices.py")
-    return (
-        answer("I will read both files.", *both, reasoning="The test and the program come first."),
-        answer("Now the test itself.", call(3, "exec_command", **run), reasoning="Let me see it fail."),
-        answer("", edit, reasoning="It divides by 107 instead of multiplying by 1.07."),
-        answer("", call(5, "exec_command", **run), reasoning="Check it."),
-        answer(SOLVED, reasoning="It passes."),
-        answer(TOLD, reasoning="It was the return statement."),
-    )
+    return with_tools(both, lambda number: call(number, "exec_command", **run), edit)
 
 
 CLIENT = Client(

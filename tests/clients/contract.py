@@ -90,6 +90,20 @@ def call(number: int, name: str, **arguments: object) -> ToolCall:
     return ToolCall(id=f"call_{number:04d}", name=name, arguments=json.dumps(arguments, ensure_ascii=False))
 
 
+def with_tools(
+    both: tuple[ToolCall, ...], run: Callable[[int], ToolCall], edit: ToolCall
+) -> tuple[Answer, ...]:
+    """Read `both` files, run the test, edit, run it again, answer: in one client's own tools."""
+    return (
+        answer("I will read both files.", *both, reasoning="The test and the program come first."),
+        answer("Now the test itself.", run(3), reasoning="Let me see it fail."),
+        answer("", edit, reasoning="It divides by 107 instead of multiplying by 1.07."),
+        answer("", run(5), reasoning="Check it."),
+        answer(SOLVED, reasoning="It passes."),
+        answer(TOLD, reasoning="It was the return statement."),
+    )
+
+
 def answer(content: str, *calls: ToolCall, reasoning: str) -> Answer:
     """One answer of the script."""
     return Answer(content=content, reasoning=reasoning, calls=list(calls))

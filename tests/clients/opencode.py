@@ -13,14 +13,12 @@ from tests.clients.contract import (
     MODEL,
     RIGHT,
     RUN_TEST,
-    SOLVED,
     TASK,
-    TOLD,
     WRONG,
     Break,
     Client,
-    answer,
     call,
+    with_tools,
 )
 
 PROVIDER = {
@@ -39,19 +37,12 @@ def prepare(home: Path) -> None:
 
 
 def answers(work: Path) -> tuple[Answer, ...]:
-    """Read both files, run the test, edit, run it again, answer."""
+    """The task in its own tools."""
     program = str(work / "prices.py")
     both = call(1, "read", filePath=program), call(2, "read", filePath=str(work / "test_prices.py"))
     run = {"command": RUN_TEST, "description": "Run the test"}
     edit = call(4, "edit", filePath=program, oldString=WRONG, newString=RIGHT)
-    return (
-        answer("I will read both files.", *both, reasoning="The test and the program come first."),
-        answer("Now the test itself.", call(3, "bash", **run), reasoning="Let me see it fail."),
-        answer("", edit, reasoning="It divides by 107 instead of multiplying by 1.07."),
-        answer("", call(5, "bash", **run), reasoning="Check it."),
-        answer(SOLVED, reasoning="It passes."),
-        answer(TOLD, reasoning="It was the return statement."),
-    )
+    return with_tools(both, lambda number: call(number, "bash", **run), edit)
 
 
 CLIENT = Client(

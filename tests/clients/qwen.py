@@ -16,14 +16,12 @@ from tests.clients.contract import (
     MODEL,
     RIGHT,
     RUN_TEST,
-    SOLVED,
     TASK,
-    TOLD,
     WRONG,
     Break,
     Client,
-    answer,
     call,
+    with_tools,
 )
 
 SETTINGS = {
@@ -40,7 +38,7 @@ def prepare(home: Path) -> None:
 
 
 def answers(work: Path) -> tuple[Answer, ...]:
-    """Read both files, run the test, edit, run it again, answer."""
+    """The task in its own tools."""
     program = str(work / "prices.py")
     both = (
         call(1, "read_file", file_path=program),
@@ -48,14 +46,7 @@ def answers(work: Path) -> tuple[Answer, ...]:
     )
     run = {"command": RUN_TEST, "description": "Run the test", "is_background": False}
     edit = call(4, "edit", file_path=program, old_string=WRONG, new_string=RIGHT)
-    return (
-        answer("I will read both files.", *both, reasoning="The test and the program come first."),
-        answer("Now the test itself.", call(3, "run_shell_command", **run), reasoning="Let me see it fail."),
-        answer("", edit, reasoning="It divides by 107 instead of multiplying by 1.07."),
-        answer("", call(5, "run_shell_command", **run), reasoning="Check it."),
-        answer(SOLVED, reasoning="It passes."),
-        answer(TOLD, reasoning="It was the return statement."),
-    )
+    return with_tools(both, lambda number: call(number, "run_shell_command", **run), edit)
 
 
 CLIENT = Client(

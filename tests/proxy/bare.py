@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from store.db import Capture
 from store.records import Exchange
-from tests.conftest import Running, eventually, proxy
+from tests.captures import ended_since
+from tests.conftest import Running, proxy
 from tests.upstream.bare import BareUpstream, Taken
 
 CHAT = "/v1/chat/completions"
@@ -30,7 +30,7 @@ class Between:
     def client(self) -> Client:
         """A new connection to the proxy."""
         parts = urlsplit(self.proxy.url)
-        sock = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
+        sock = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
         return Client(self.connections.enter_context(sock))
 
     def take(self) -> Taken:
@@ -39,15 +39,7 @@ class Between:
 
     def recorded(self) -> Exchange:
         """The one exchange that is new in the capture, once it has ended."""
-
-        def settled() -> bool:
-            with Capture.open(str(self.capture)) as capture:
-                counts = capture.counts()
-                return counts.exchanges > self.seen and counts.open == 0
-
-        assert eventually(settled)
-        with Capture.open(str(self.capture)) as capture:
-            (exchange,) = list(capture.exchanges())[self.seen :]
+        (exchange,) = ended_since(self.capture, self.seen)
         self.seen += 1
         return exchange
 

@@ -19,8 +19,8 @@ from mitmproxy.test import tflow
 from proxy.access import Access, Gate, access_for, is_loopback
 from store.db import Capture
 from tests.conftest import locality, process, running
+from tests.proxy.setup import CHAT, KEY, Setup, started
 from tests.proxy.test_planted_secrets import files
-from tests.proxy.test_proxy import CHAT, KEY, Setup, started
 from tests.upstream.faults import ANSWER
 from tests.upstream.misbehaving import MisbehavingUpstream
 

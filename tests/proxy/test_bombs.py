@@ -19,7 +19,7 @@ from store import deltas, timings
 from store.db import Capture
 from store.encodings import KEPT_BYTES, MAX_BYTES
 from tests.conftest import ROOT, environment, eventually
-from tests.proxy.test_proxy import CHAT, Setup, started
+from tests.proxy.setup import CHAT, Setup, started
 from tests.upstream.faults import FAULTS
 from tests.upstream.wire import Connection, Received
 

@@ -11,10 +11,9 @@ import pytest
 
 from analyzer.replies import read_reply
 from tests.proxy.bare import Between, Client, between, post
-from tests.upstream.bare import OK, Taken
+from tests.upstream.bare import OK, STREAM_HEAD, Taken
 
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
-STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 
 
@@ -39,7 +38,7 @@ def nothing(client: Client, taken: Taken) -> bytes:
 
 
 def in_a_stream(client: Client, taken: Taken) -> bytes:
-    taken.send(STREAM + b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
+    taken.send(STREAM_HEAD + b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
     client.read_until(EVENT)
     return EVENT
 

@@ -48,6 +48,8 @@ TABLE = """
   store/test_encodings.py
     test_a_bomb_is_cut_at_the_cap
     test_no_bytes_make_it_raise
+  proxy/test_bombs.py
+    test_a_bomb_passes_both_ways_and_stays_small_in_the_proxy
 5 large bodies pass in bounded memory; a copy that is cut says so
   proxy/test_uploads.py
     test_40_mb_pass_in_bounded_memory
@@ -151,15 +153,26 @@ TABLE = """
   proxy/test_losses.py
     test_a_full_disk_ends_with_counts_and_not_with_a_stack_trace
     test_a_busy_sink_is_asked_again_until_it_takes_everything_in_order
+  proxy/test_full_disk.py
+    test_a_full_disk_loses_records_and_no_answer_and_goes_on_where_it_gets_room
+    test_a_capture_that_turns_read_only_loses_records_and_no_answer
+  proxy/test_own_faults.py
+    test_traffic_goes_on_as_it_comes_and_the_loss_is_counted
+    test_a_capture_that_another_process_holds_for_long_gets_everything_afterwards
 21 the capture survives a kill, and is readable meanwhile
   store/test_capture.py
     test_a_killed_writer_leaves_every_finished_row
     test_a_reader_in_another_process_sees_rows_while_they_are_written
   proxy/test_proxy.py
     test_a_killed_proxy_leaves_what_it_saw
+  proxy/test_kills.py
+    test_a_hundred_kills_at_random_moments_leave_what_was_finished_and_count_what_is_missing
 22 no credential is kept or said
   proxy/test_planted_secrets.py
     test_a_thousand_planted_secrets_are_in_no_file_and_no_output
+  sealed/test_planted.py
+    test_no_secret_and_no_text_is_written_while_it_runs_nor_when_it_ended
+    test_a_sealing_proxy_killed_at_any_moment_leaves_neither
   store/test_capture.py
     test_the_file_and_its_log_are_private_whatever_the_umask
   proxy/test_uploads.py
@@ -170,8 +183,22 @@ TABLE = """
   proxy/test_passing.py
     test_a_retry_that_the_client_says_is_one_is_recorded_with_its_number
 24 long runs in flat memory
+  proxy/test_flood.py
+    test_memory_does_not_grow_with_the_exchanges
+    test_of_64_agents_that_stream_at_once_nothing_is_lost
 25 a hint where no traffic comes
+  proxy/test_silence.py
+    test_a_proxy_that_nobody_asks_says_once_where_clients_read_their_base_url
+    test_a_request_to_any_path_is_traffic
+    test_a_command_that_asked_for_nothing_is_told_where_clients_read_their_base_url
+    test_a_command_whose_requests_are_not_recorded_is_told_which_ones_are
+  test_doctor.py
+    test_with_a_proxy_a_variable_that_leads_past_it_is_named
+    test_without_an_address_it_looks_at_this_shell_and_tells_where_clients_look
 26 the proxy is not the cause: what was sent is what arrived
+  wire/test_wire.py
+    test_random_exchanges_are_the_same_at_both_ends_and_in_the_capture
+    test_the_rules_find_each_change_on_either_way
   proxy/test_encodings.py
     test_a_request_arrives_as_it_was_sent_and_is_recorded_decoded
 """
@@ -192,6 +219,7 @@ def test_no_point_is_left_out() -> None:
 
 @pytest.mark.parametrize(("number", "what", "held"), POINTS)
 def test_what_is_said_to_hold_a_point_is_there(number: str, what: str, held: str) -> None:
+    assert held, f"nothing holds {number} {what}"
     file = ""
     for line in held.split():
         if line.endswith(".py"):

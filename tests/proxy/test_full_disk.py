@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from store.db import Capture
 from tests.conftest import eventually, locality, proxy
 from tests.proxy.disks import Disk, immutable, proxy_on_disk, why_no_disk
-from tests.proxy.test_proxy import Setup, started
+from tests.proxy.setup import Setup, started
 from tests.upstream.faults import ANSWER, DONE, EVENTS
 from tests.upstream.misbehaving import MisbehavingUpstream
 
@@ -55,7 +54,7 @@ def test_a_full_disk_loses_records_and_no_answer_and_goes_on_where_it_gets_room(
         disk.fill()
         for number in range(1, 6):
             asked(setup, number, 20_000)
-        time.sleep(1)  # until the writer has tried to write them
+        assert setup.proxy.speaks()  # the writer has tried to write them
         disk.make_room()
         for number in range(6, 9):
             asked(setup, number)

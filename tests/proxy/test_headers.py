@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,19 @@ ORDINARY = (
     b"X-Latin: \xe9",
     b"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 )
+
+
+def why_no_ipv6() -> str | None:
+    """Why nothing can listen on IPv6's loopback, or None where it can."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        return f"nothing can listen on ::1 here: {error.strerror}"
+    return None
+
+
+NO_IPV6 = why_no_ipv6()
+needs_ipv6 = pytest.mark.skipif(NO_IPV6 is not None, reason=NO_IPV6 or "")
 
 
 @pytest.fixture(scope="module")
@@ -115,11 +129,13 @@ def test_the_clients_own_host_arrives_where_that_is_asked_for(tmp_path: Path) ->
         assert head_at_upstream(setup, post())[1] == b"Host: here"
 
 
+@needs_ipv6
 def test_an_upstream_at_an_ipv6_address_is_named_in_brackets(tmp_path: Path) -> None:
     with between(tmp_path, host="::1") as setup:
         assert head_at_upstream(setup, post())[1] == b"Host: [::1]:%d" % setup.upstream.port
 
 
+@needs_ipv6
 def test_the_proxy_listens_on_an_ipv6_address(tmp_path: Path) -> None:
     with between(tmp_path, "--listen", "[::1]:0") as setup:
         assert setup.proxy.url.startswith("http://[::1]:")

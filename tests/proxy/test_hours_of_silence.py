@@ -18,6 +18,7 @@ import pytest
 
 from proxy.upstream import Upstream
 from store.records import RequestSeen, ResponseSeen, ServerFact
+from tests.conftest import eventually
 from tests.proxy.bare import Client, between, post
 from tests.upstream.bare import OK, BareUpstream
 
@@ -146,19 +147,19 @@ def test_tcp_looks_after_silent_connections_on_both_sides(tmp_path: Path) -> Non
         client.send(post())
         taken = setup.take()
         own, theirs = client.sock.getpeername()[1], client.sock.getsockname()[1]
-        assert 0 < seconds_to_a_probe(own, theirs) <= 60
-        assert 0 < seconds_to_a_probe(taken.sock.getpeername()[1], setup.upstream.port) <= 60
+        ours = taken.sock.getpeername()[1]
+        assert eventually(lambda: 0 < seconds_to_a_probe(own, theirs) <= 60)
+        assert eventually(lambda: 0 < seconds_to_a_probe(ours, setup.upstream.port) <= 60)
         taken.send(OK)
         client.read_until(b"{}")
 
 
 def seconds_to_a_probe(local: int, remote: int) -> float:
-    """Until TCP asks whether the peer is there, on a connection of 127.0.0.1; fails where it never does."""
+    """Until TCP asks whether the peer is there, on a connection of 127.0.0.1; 0 where it does not."""
     for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
         fields = line.split()
         ports = [int(end.partition(":")[2], 16) for end in fields[1:3]]
         if ports == [local, remote]:
             kind, _, ticks = fields[5].partition(":")
-            assert kind == "02", f"timer {kind} is not that of keep-alive"
-            return int(ticks, 16) / 100
+            return int(ticks, 16) / 100 if kind == "02" else 0.0  # another may run until all is acknowledged
     raise AssertionError(f"no connection from {local} to {remote}")

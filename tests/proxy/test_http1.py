@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from proxy.http1 import in_our_words
-from tests.proxy.test_proxy import Setup, started
+from tests.proxy.setup import Setup, started
 from tests.upstream.faults import DONE, EVENTS
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from proxy.recorder import Record, Recorder
 from store.records import RequestSeen, ResponseSeen, ServerFact
-from tests.proxy.test_proxy import started
+from tests.proxy.setup import started
 
 
 class BusySink:

@@ -14,10 +14,9 @@ import pytest
 
 from analyzer.replies import read_reply
 from tests.proxy.bare import CHAT, Between, Client, answer, between, post
-from tests.upstream.bare import OK
+from tests.upstream.bare import OK, STREAM_HEAD
 
 EVENT = b'data: {"choices":[]}\n\n'
-STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 HINT = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 
 
@@ -126,7 +125,7 @@ def test_a_half_closed_client_that_leaves_in_mid_stream_is_gone(shared: Between)
     client.read_until(b"chunked")
     client.close()
     with pytest.raises(OSError):
-        for _ in range(50):
+        for _ in range(1000):
             taken.send(b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
             time.sleep(0.02)
     assert shared.recorded().ended == "client_gone"
@@ -187,6 +186,7 @@ def test_an_upgrade_to_http_2_is_left_out_and_the_request_answered(shared: Betwe
         (b"\0\0\0\x04\0\0\0\0\0" + b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01", b"but HTTP/2"),
         (b"220 mail.example ESMTP\r\n", b"does not speak HTTP/1.1"),
         (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", b"switched to another protocol"),
+        (b"HTTP/1.1 103 Early Hints\r\nno field\r\n\r\n", b"interim answer cannot be read"),
     ],
 )
 def test_an_upstream_that_speaks_otherwise_gives_502_at_once_and_says_so(

@@ -25,8 +25,8 @@ from store.db import Capture
 from store.errors import CaptureError
 from tests.conftest import eventually, locality, running
 from tests.proxy.sabotage import HOOKS, PARTS
+from tests.proxy.setup import CHAT, Setup, started
 from tests.proxy.test_losses import BusySink, request
-from tests.proxy.test_proxy import CHAT, Setup, started
 from tests.upstream.faults import ANSWER, DONE, EVENTS
 from tests.upstream.misbehaving import MisbehavingUpstream
 
@@ -216,7 +216,7 @@ def test_a_record_that_waits_is_counted_by_its_bytes_and_given_back() -> None:
     sink = BusySink()
     recorder = Recorder(sink, nbytes=10_000)
     sink.free.set()
-    for number in range(1000):
+    for number in range(100):  # ten times what there is room for
         recorder.put(request(str(number)))
         assert eventually(partial(_has_taken, sink, number + 1))
     recorder.close()

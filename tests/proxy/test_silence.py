@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.clients import CLIENTS
-from tests.conftest import Running, eventually, process, running
+from tests.conftest import Running, process, running
 
 
 @pytest.fixture(scope="module")
@@ -21,18 +22,19 @@ def upstream(sample_tokenizer: Path) -> Iterator[str]:
 
 
 @contextmanager
-def impatient_proxy(upstream: str, folder: Path) -> Iterator[Running]:
-    """A proxy that waits half a second for its first request."""
+def impatient_proxy(upstream: str, folder: Path, seconds: float) -> Iterator[Running]:
+    """A proxy that waits so long for its first request."""
     arguments = ("--upstream", upstream, "--capture", str(folder / "c.sqlite"), "--listen", "127.0.0.1:0")
-    with running("tests.proxy.impatient", "proxy", *arguments) as started:
+    with running("tests.proxy.impatient", str(seconds), "proxy", *arguments) as started:
         yield started
 
 
 def test_a_proxy_that_nobody_asks_says_once_where_clients_read_their_base_url(
     upstream: str, tmp_path: Path
 ) -> None:
-    with impatient_proxy(upstream, tmp_path) as proxy:
-        assert not eventually(lambda: proxy.process.poll() is not None, seconds=1.5)
+    with impatient_proxy(upstream, tmp_path, 0.2) as proxy:
+        assert proxy.speaks()
+        time.sleep(0.5)  # for a second time, if there were one
         assert proxy.stop() == 0
     assert proxy.said.count("no request has come") == 1
     assert f"locality doctor --proxy {proxy.url}" in proxy.said
@@ -41,9 +43,9 @@ def test_a_proxy_that_nobody_asks_says_once_where_clients_read_their_base_url(
 
 
 def test_a_request_to_any_path_is_traffic(upstream: str, tmp_path: Path) -> None:
-    with impatient_proxy(upstream, tmp_path) as proxy:
+    with impatient_proxy(upstream, tmp_path, 3) as proxy:
         urllib.request.urlopen(f"{proxy.url}/v1/models", timeout=10).close()
-        assert not eventually(lambda: proxy.process.poll() is not None, seconds=1)
+        assert not proxy.speaks(4)
         assert proxy.stop() == 0
     assert "no request has come" not in proxy.said
 

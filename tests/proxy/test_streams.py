@@ -12,9 +12,8 @@ import pytest
 
 from analyzer.replies import read_reply
 from tests.proxy.bare import Between, Client, between, post
-from tests.upstream.bare import Taken
+from tests.upstream.bare import STREAM_HEAD, Taken
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 # A line and a paragraph separator and a next-line, which end a line for Python but not in an event stream.
 TEXTS = ("Ahoy", " one\u2028two\u2029three\u0085four", " 潮汐 ⚓🚢", "\r\n: data: [DONE]\n\n")
 DONE = "data: [DONE]\n\n"
@@ -90,8 +89,8 @@ def read_chunks(client: Client) -> bytes:
 def test_a_stream_arrives_unchanged_and_is_read(shared: Between, name: str, cut: Cut) -> None:
     stream = STREAMS[name].encode()
     client, taken = asked(shared)
-    taken.send(HEAD)
-    assert client.read_until(b"\r\n\r\n") == HEAD
+    taken.send(STREAM_HEAD)
+    assert client.read_until(b"\r\n\r\n") == STREAM_HEAD
     for piece in cut(stream):
         taken.send(b"%x\r\n%s\r\n" % (len(piece), piece))
     taken.send(b"0\r\n\r\n")
@@ -107,7 +106,7 @@ def test_a_stream_arrives_unchanged_and_is_read(shared: Between, name: str, cut:
 def test_the_framing_itself_may_be_cut_anywhere(shared: Between) -> None:
     stream = STREAMS["plain"].encode()
     client, taken = asked(shared)
-    for piece in byte_by_byte(HEAD + b"%x;note=1\r\n%s\r\n0\r\n\r\n" % (len(stream), stream)):
+    for piece in byte_by_byte(STREAM_HEAD + b"%x;note=1\r\n%s\r\n0\r\n\r\n" % (len(stream), stream)):
         taken.send(piece)
     client.read_until(b"\r\n\r\n")
     assert read_chunks(client) == stream
@@ -137,7 +136,7 @@ def test_the_framing_itself_may_be_cut_anywhere(shared: Between) -> None:
 def test_ends_are_told_apart(shared: Between, last: str, outcome: str, said: str | None) -> None:
     stream = (events() + last).encode()
     client, taken = asked(shared)
-    taken.send(HEAD + b"%x\r\n%s\r\n0\r\n\r\n" % (len(stream), stream))
+    taken.send(STREAM_HEAD + b"%x\r\n%s\r\n0\r\n\r\n" % (len(stream), stream))
     client.read_until(b"\r\n\r\n")
     assert read_chunks(client) == stream
     reply = read_reply(shared.recorded())
@@ -148,7 +147,7 @@ def test_ends_are_told_apart(shared: Between, last: str, outcome: str, said: str
 def test_a_stream_that_breaks_off_breaks_off_at_the_client_too(shared: Between) -> None:
     stream = event("a").encode()
     client, taken = asked(shared)
-    framed = HEAD + b"%x\r\n%s\r\n" % (len(stream), stream)
+    framed = STREAM_HEAD + b"%x\r\n%s\r\n" % (len(stream), stream)
     taken.send(framed)
     assert client.read_bytes(len(framed)) == framed
     taken.sock.close()

@@ -16,7 +16,7 @@ import pytest
 from proxy.probe import probe
 from store.db import Capture
 from tests.conftest import process, running
-from tests.proxy.test_proxy import CHAT, Setup, started
+from tests.proxy.setup import CHAT, Setup, started
 from tests.upstream.faults import ANSWER
 from tests.upstream.misbehaving import MisbehavingUpstream
 

@@ -10,7 +10,8 @@ import threading
 from types import TracebackType
 from typing import Self
 
-LIMIT_SECONDS = 10.0
+LIMIT_SECONDS = 30.0
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 _NOTHING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
