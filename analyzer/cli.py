@@ -25,9 +25,28 @@ from analyzer.cli_options import (
 )
 from analyzer.cli_traces import export, import_
 
+IN_ORDER_OF_USE = (
+    "doctor",
+    "proxy",
+    "run",
+    "watch",
+    "report",
+    "show",
+    "compare",
+    "verify",
+    "share",
+    "export",
+    "import",
+    "list",
+)
+
 
 class _Program(click.Group):
     """The commands; whatever they say on stderr is redacted, tracebacks and click's own messages too."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which a newcomer needs them, not the alphabet's."""
+        return sorted(super().list_commands(ctx), key=IN_ORDER_OF_USE.index)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command line."""
@@ -51,10 +70,12 @@ def main() -> None:
       locality proxy --upstream http://127.0.0.1:8000 --capture session.sqlite
       OPENAI_BASE_URL=http://127.0.0.1:8900/v1 your-agent
       locality report session.sqlite
+
+    `locality doctor URL` says first what the server hides, and which flag reveals it.
     """
 
 
-@main.command()
+@main.command(short_help="Report how much of each prompt was reusable, and what lost it.")
 @click.argument("capture")
 @analysis_options
 @click.option(
@@ -104,7 +125,7 @@ def report(capture: str, form: str, output: Path | None, *, no_text: bool, **cho
     sys.exit(reporting.run_report(capture, options, form=form, output=output, no_text=no_text, checks=checks))
 
 
-@main.command()
+@main.command(short_help="Show one turn in depth, both sides of where it diverges.")
 @click.argument("capture")
 @click.argument("exchange")
 @analysis_options
@@ -126,7 +147,7 @@ def show(capture: str, exchange: str, form: str, *, no_text: bool, **chosen: Any
     sys.exit(showing.run_show(capture, exchange, Options(**chosen), form=form, no_text=no_text))
 
 
-@main.command()
+@main.command(short_help="Compare two captures of the same task.")
 @click.argument("capture_a", metavar="A")
 @click.argument("capture_b", metavar="B")
 @analysis_options
@@ -146,7 +167,7 @@ def compare(capture_a: str, capture_b: str, form: str, **chosen: Any) -> None:
     sys.exit(comparing.run_compare((capture_a, capture_b), Options(**chosen), form=form))
 
 
-@main.command()
+@main.command(short_help="Verify a capture, and its renderings against the server's.")
 @click.argument("capture")
 @click.option("--server", metavar="URL", help="The server whose /render is asked, with the captured bytes.")
 @click.option("--tokenizer", metavar="DIR|NAME", help="As for `locality report`.")
@@ -180,7 +201,7 @@ main.add_command(doctor)
 main.add_command(watch)
 
 
-@main.command()
+@main.command(short_help="Make a copy without prompt text, proved to give the same numbers.")
 @click.argument("capture")
 @click.option(
     "-o",

@@ -36,16 +36,24 @@ def proxy(listen: str, *, allow_remote: bool, token_file: Path | None, **recorde
     sys.exit(capturing.run_proxy(upstream, address, access, recording))
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS] --",
+    short_help="Run a command with its traffic recorded, then sum up.",
+)
 @proxy_options
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", metavar="COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @explained
 def run(command: tuple[str, ...], redact: str, **recorded: Any) -> None:
     """Run COMMAND with its traffic recorded, then print the report's summary.
 
     The proxy takes a free port; COMMAND finds it in OPENAI_BASE_URL, OPENAI_API_BASE,
-    ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. The exit status is COMMAND's, or 127 where it cannot
-    be started.
+    ANTHROPIC_BASE_URL and LOCALITY_PROXY_URL. What stands before `--` is for locality, what follows is
+    COMMAND's own. The exit status is COMMAND's; 127 if it cannot be started, and 1 or 2 where the proxy
+    cannot be.
+
+    \b
+      locality run --upstream http://127.0.0.1:8000 --capture session.sqlite -- your-agent --its --options
     """
     upstream, recording = _upstream(recorded), _recording(redact=redact, **recorded)
     from analyzer import capturing

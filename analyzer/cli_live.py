@@ -14,7 +14,7 @@ from analyzer.cli_errors import explained
 from analyzer.cli_options import analysis_options, load_early, text_or_json
 
 
-@click.command()
+@click.command(short_help="Say what a server reveals and hides, with the flag to set.")
 @click.argument("url", required=False)
 @click.option("--upstream", metavar="URL", help="The same as the argument: the server, or a running proxy.")
 @click.option(
@@ -48,7 +48,7 @@ def doctor(url: str | None, upstream: str | None, proxy: str | None, *, probe: b
     sys.exit(doctoring.run_doctor(url or upstream, proxy, probe=probe, form=form))
 
 
-@click.command()
+@click.command(short_help="Print a line for each turn while the agent works.")
 @click.argument("capture")
 @analysis_options
 @click.option(

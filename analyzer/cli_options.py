@@ -215,10 +215,17 @@ def import_options[F: Callable[..., Any]](command: F) -> F:
     return _with(command, *redact_options)
 
 
+def _file_or_folder(ctx: click.Context, option: click.Parameter, given: str | None) -> Path | None:
+    """Refuse a folder that is not there: a path drops the slash, and it would become a file."""
+    if given is not None and given.endswith("/") and not Path(given).is_dir():
+        raise click.UsageError(f"-o {given}: there is no such folder; make it first")
+    return None if given is None else Path(given)
+
+
 output_option = click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    callback=_file_or_folder,
     metavar="FILE",
     help="Write there instead of to stdout. A format of several files takes a folder, too.",
 )

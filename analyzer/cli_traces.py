@@ -15,7 +15,7 @@ from analyzer.cli_errors import explained
 from analyzer.cli_options import analysis_options, import_options, load_early, output_option
 
 
-@click.command()
+@click.command(short_help="Write a capture as a trace that others replay, without text.")
 @click.argument("capture")
 @click.option("--format", "form", required=True, metavar="NAME", help="See `locality list exports`.")
 @output_option
@@ -35,7 +35,7 @@ def export(capture: str, form: str, output: Path | None, **chosen: Any) -> None:
     sys.exit(exporting.run_export(capture, Options(**chosen), form=form, output=output))
 
 
-@click.command("import")
+@click.command("import", short_help="Make a capture of a HAR, mitmproxy's flows or JSON lines.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--format", "form", required=True, metavar="NAME", help="See `locality list imports`.")
 @click.option("-o", "--output", required=True, metavar="CAPTURE", help="The capture to make: a new one.")

@@ -27,6 +27,7 @@ MAX_REFUSED_BYTES = 16 << 20
 """A longer upload is not waited for before it is refused."""
 
 _HOLDERS = (HEADER.encode(), b"authorization", b"x-api-key")
+_EVERY_ADDRESS = re.compile(r"^http://(?:0\.0\.0\.0|\[::\])(?=:)")
 _BEARER = re.compile(rb"(?i)^bearer\s+")
 _MODE = 0o600
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}")
@@ -52,7 +53,9 @@ class Access:
         """The one line that tells a new token, None where it is known or there is none."""
         if not self.made:
             return None
-        return f"token: {self.token} (told this once). Clients give it {_WAYS}: {url}{IN_PATH}{self.token}/v1"
+        reachable = _EVERY_ADDRESS.sub("http://HOST", url)  # what is listened on is nowhere to go to
+        base = f"{reachable}{IN_PATH}{self.token}/v1"
+        return f"token: {self.token} (told this once). Clients give it {_WAYS}: {base}"
 
     def refusal(self, request: Request) -> Response | None:
         """Return the answer to who may not; else None, and no token in the request any more."""

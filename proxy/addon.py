@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from mitmproxy.connection import ConnectionState
 from mitmproxy.http import Headers, HTTPFlow, Request, Response
 
-from proxy.http1 import in_our_words
+from proxy.http1 import error_body, in_our_words
 from proxy.recorder import Recorder
 from proxy.tee import Room, Tee
 from proxy.watch import Watch
@@ -23,8 +23,8 @@ from store.records import ENDPOINTS, Ended, RequestSeen, ResponseSeen
 from store.records import Headers as HeaderPairs
 
 WEBSOCKET_HINT = (
-    b"This proxy records HTTP only. Turn WebSockets off in the client"
-    b" (Codex: supports_websockets = false in its model provider) and it will use HTTP.\n"
+    "This proxy records HTTP only. Turn WebSockets off in the client"
+    " (Codex: supports_websockets = false in its model provider) and it will use HTTP."
 )
 
 SAVE_AFTER_SECONDS = 0.25
@@ -85,7 +85,9 @@ class LocalityAddon:
         if flow.response is not None:  # refused at the gate
             return
         if "websocket" in flow.request.headers.get("upgrade", "").lower():
-            flow.response = Response.make(426, WEBSOCKET_HINT, {"content-type": "text/plain"})
+            flow.response = Response.make(
+                426, error_body(426, WEBSOCKET_HINT), {"content-type": "application/json"}
+            )
             return
         target, flow.request.stream = flow.request.path, True
         self._address(flow)  # first: whatever goes wrong with a record, the request goes where it should

@@ -29,8 +29,12 @@ from mitmproxy.proxy.layers.http._events import (
 
 # Of an option's name or of mitmproxy itself: advice for a program that the user does not run.
 _HINT = re.compile(r"(?:^|(?<=\. )|(?<=\.))[^.]*\b(?:mitmproxy|option)\b[^.]*\.?\s*")
-_UNTRUSTED = "Certificate verify failed"
-_TRUST = "; --cacert FILE names the authority that signed it, --insecure goes without any"
+_ADVICE = {
+    "Certificate verify failed": (
+        "; --cacert FILE names the authority that signed it, --insecure goes without any"
+    ),
+    "Connect call failed": "; is the server up that --upstream of this proxy names?",
+}
 _LAST_CHUNK = b"0\r\n"
 _TRAILERS: dict[type, type[RequestTrailers | ResponseTrailers]] = {
     RequestEndOfMessage: RequestTrailers,
@@ -49,15 +53,20 @@ def install() -> None:
 def in_our_words(message: str) -> str:
     """Return an error's text with this program's advice, and without that about mitmproxy's options."""
     told = _HINT.sub("", message).strip() or "the proxy could not pass this on"
-    return told.rstrip(".") + _TRUST if _UNTRUSTED in told else told
+    advice = next((advice for sign, advice in _ADVICE.items() if sign in told), None)
+    return told.rstrip(".") + advice if advice else told
+
+
+def error_body(status_code: int, message: str) -> str:
+    """Return an error in the shape of OpenAI's API."""
+    return json.dumps({"error": {"message": message, "type": "proxy_error", "code": status_code}})
 
 
 def error_response(status_code: int, message: str = "") -> bytes:
-    """Return an HTTP response, head and body, with an error in the shape of OpenAI's API."""
-    error = {"message": in_our_words(message), "type": "proxy_error", "code": status_code}
+    """Return an HTTP response, head and body, that tells of an error."""
     headers = Headers(connection="close", content_type="application/json")
     response: bytes = http1.assemble_response(
-        Response.make(status_code, json.dumps({"error": error}), headers)
+        Response.make(status_code, error_body(status_code, in_our_words(message)), headers)
     )
     return response
 

@@ -184,6 +184,13 @@ def test_an_unknown_format_is_wrong_usage_that_names_the_known_ones(capture: Pat
     assert "there are bailian, mooncake, otel, weka" in made.stderr
 
 
+def test_a_folder_that_is_not_there_does_not_become_a_file(tmp_path: Path) -> None:
+    made = write_capture(tmp_path / "c.sqlite", session(1))
+    told = locality("export", str(made), "--format", "weka", "-o", f"{tmp_path}/sessions/")
+    assert (told.returncode, (tmp_path / "sessions").exists()) == (2, False)
+    assert "there is no such folder; make it first" in told.stderr
+
+
 def test_a_folder_is_wrong_usage_for_a_format_of_one_file(
     capture: Path, sample_tokenizer: Path, tmp_path: Path
 ) -> None:

@@ -186,6 +186,16 @@ def test_which_addresses_are_of_this_machine_alone() -> None:
         is_loopback("no such host")
 
 
+@pytest.mark.parametrize("bound", ["0.0.0.0", "[::]"])
+def test_the_url_with_a_new_token_names_no_address_that_leads_nowhere(bound: str) -> None:
+    told = Access(token="t" * 16, made=True).told(f"http://{bound}:8900")
+    assert told is not None
+    assert f"http://HOST:8900/t/{'t' * 16}/v1" in told
+    one = Access(token="t" * 16, made=True).told("http://192.0.2.7:8900")
+    assert one is not None
+    assert f"http://192.0.2.7:8900/t/{'t' * 16}/v1" in one
+
+
 def test_a_token_file_is_made_private_and_taken_again(tmp_path: Path) -> None:
     file = tmp_path / "token"
     given = {"allow_remote": True, "token_file": file, "environment": {}}

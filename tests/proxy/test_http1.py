@@ -66,4 +66,7 @@ def test_a_request_that_is_none_gives_a_json_error(setup: Setup) -> None:
 def test_only_sentences_of_advice_are_taken_from_a_message() -> None:
     assert in_our_words("connect to 127.0.0.1:1 failed") == "connect to 127.0.0.1:1 failed"
     assert in_our_words("It broke. Disable the x_y option to skip this.") == "It broke."
+    assert in_our_words("Connect call failed ('::1', 1)").endswith(
+        "; is the server up that --upstream of this proxy names?"
+    )
     assert in_our_words("Use mitmproxy.") == "the proxy could not pass this on"

@@ -209,7 +209,7 @@ def test_a_websocket_to_a_silent_upstream_is_refused_at_once(shared: Between) ->
     client = shared.client()
     upgrade = b"Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\r\n"
     client.send(b"GET /v1/responses HTTP/1.1\r\nHost: x\r\n" + upgrade)
-    assert client.read_until(b"it will use HTTP.\n").startswith(b"HTTP/1.1 426 ")
+    assert client.read_until(b"it will use HTTP.").startswith(b"HTTP/1.1 426 ")
     assert shared.upstream.connections == before
 
 

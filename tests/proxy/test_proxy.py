@@ -188,7 +188,7 @@ def test_a_websocket_is_refused_at_once_with_a_hint(setup: Setup) -> None:
     connection.request("GET", "/v1/responses", headers=headers)
     answer = connection.getresponse()
     assert answer.status == 426
-    assert b"supports_websockets = false" in answer.read()
+    assert "supports_websockets = false" in json.loads(answer.read())["error"]["message"]
     assert setup.received == []
 
 
