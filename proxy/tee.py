@@ -16,7 +16,7 @@ from store.records import Arrivals
 ROOM_BYTES = 256 * 2**20
 """For all copies of bodies that are on their way."""
 
-_MANY = 256
+_MANY, _SMALL_BYTES = 256, 1024
 
 
 class Room:
@@ -71,9 +71,11 @@ class Tee:
                 self._cut()
 
     def _join(self) -> None:
-        """Make one of the newest pieces: many small ones take several times their size."""
-        self._pieces[self._joined :] = [b"".join(self._pieces[self._joined :])]
-        self._joined += 1
+        """Make one of the newest pieces if they are small: as objects, they take several times their size."""
+        newest = self._pieces[self._joined :]
+        if sum(map(len, newest)) < _MANY * _SMALL_BYTES:
+            self._pieces[self._joined :] = [b"".join(newest)]
+        self._joined = len(self._pieces)
 
     def _cut(self) -> None:
         kept = b"".join(self._pieces)

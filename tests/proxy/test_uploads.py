@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -245,3 +246,14 @@ def test_a_body_that_was_cut_on_the_way_says_how_long_it_was(tmp_path: Path) -> 
     assert exchange.request.wire_length == 70 * MB
     assert exchange.request.wire_sha256 == ""
     assert exchange.request.problem == f"of {70 * MB} bytes only the first 20 were kept on the way"
+
+
+def test_many_small_pieces_take_little_more_than_their_bytes() -> None:
+    copy, pieces = Tee(0, Room()), 100_000
+    tracemalloc.start()
+    for number in range(pieces):
+        copy(number.to_bytes(3, "big"))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 3 * pieces + 16 * pieces * 9 / 8 + 1_000_000  # bytes, and two numbers a piece
+    assert copy.close() == b"".join(number.to_bytes(3, "big") for number in range(pieces))
