@@ -29,7 +29,8 @@ LEAST_START_NS = 3 * _SECOND
 class Look:
     """One look at the counters, over all engines. `queries` and `hits` are tokens since the start.
 
-    `began_ns` is the wall-clock moment at which the server began, by its own clock.
+    `began_ns` is the wall-clock moment at which the server began, by its own clock. `counted_ns` is when it
+    made these counters, before it answers anybody.
     """
 
     at_ns: int
@@ -37,6 +38,7 @@ class Look:
     hits: int
     engines: int
     began_ns: int | None = None
+    counted_ns: int | None = None
 
     def continues(self, earlier: Look) -> bool:
         """Whether it is the same run of the server as at an earlier look."""
@@ -55,8 +57,9 @@ def restarts_ns(seen: Sequence[Look], busy: Iterable[Span] = ()) -> tuple[int, .
     """When the server began anew between the first look and the last.
 
     `busy` are the spans in which it answered, in any order: it was not started within one. Its own word is
-    a clock that may not be ours (Linux counts it from a moment of boot that is off where clocks were set),
-    so it only chooses among the pauses that are long enough for a start.
+    a clock that may not be ours, so it only chooses among the pauses that are long enough for a start. When
+    it made its counters is the better word: Linux counts a process's beginning from a moment of boot that
+    is off by minutes where clocks were set, and this is read from the clock.
     """
     anew = [(earlier, later) for earlier, later in pairwise(seen) if not later.continues(earlier)]
     spans = sorted(busy) if anew else []
@@ -69,7 +72,7 @@ def engines_of(seen: Sequence[Look]) -> int:
 
 
 def _began_anew(earlier: Look, later: Look, busy: Sequence[Span]) -> int:
-    began = later.began_ns
+    began = later.began_ns if later.counted_ns is None else later.counted_ns
     pauses = list(_pauses(earlier.at_ns, later.at_ns, busy)) or [(earlier.at_ns, later.at_ns)]
     longest = max(pauses, key=lambda pause: pause[1] - pause[0])
     if began is None or not earlier.at_ns <= began <= later.at_ns:
@@ -110,11 +113,13 @@ def _look(fact: ServerFact) -> Look | None:
     if queries is None or hits is None:
         return None
     # Several API servers of one start tell no process; the counters' own beginning is the next best.
-    began = values.get("process_start_time_seconds", values.get("vllm:prefix_cache_queries_created"))
+    counted = values.get("vllm:prefix_cache_queries_created")
+    began = values.get("process_start_time_seconds", counted)
     return Look(
         at_ns=fact.at_ns,
         queries=int(queries),
         hits=int(hits),
         engines=max(1, len(engines)),
         began_ns=None if began is None else int(began * _SECOND),
+        counted_ns=None if counted is None else int(counted * _SECOND),
     )

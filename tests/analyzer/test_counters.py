@@ -87,3 +87,15 @@ def test_the_counters_own_beginning_stands_in_for_the_processs() -> None:
     line = created % (0, 1.5) + created % (1, 7.5)
     (seen,) = looks([ServerFact(at_ns=0, path="/metrics", status=200, body=made.body + line)])
     assert seen.began_ns == 7_500_000_000
+
+
+@pytest.mark.parametrize("off", [-300.0, 300.0])
+def test_a_process_clock_minutes_off_does_not_move_the_restart_to_another_pause(off: float) -> None:
+    """Where a session has several long pauses, a wrong beginning points into an idle one."""
+    busy = spans((10, 200), (240, 500), (560, 800), (860, 1000))
+    created = b'\nvllm:prefix_cache_queries_created{engine="0"} %.9e'
+    seen = looks(
+        ServerFact(at_ns=fact.at_ns, path=fact.path, status=200, body=fact.body + created % made)
+        for fact, made in ((page(5, 100, 40, 1.0 + off), 4.0), (page(1001, 50, 10, 520.0 + off), 548.0))
+    )
+    assert restarts_ns(seen, busy) == (548 * SECOND,)
