@@ -18,7 +18,7 @@ from mitmproxy.proxy.layers.http._base import HttpEvent
 from mitmproxy.proxy.layers.http._events import ResponseHeaders
 
 from proxy.hops import for_the_next_hop
-from proxy.http1 import Connection
+from proxy.http1 import MAX_HEAD_BYTES, Connection, error_response
 from proxy.upstream_side import Interim
 
 LINGER_SECONDS = 10.0
@@ -26,6 +26,13 @@ LINGER_SECONDS = 10.0
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\n"
+_FIRST = bytes(range(0x21, 0x7F))
+"""What a request can begin with: a method is a token (RFC 9110 5.6.2)."""
+_HANDSHAKE = b"\x16\x03"  # the first record of TLS (RFC 8446 5.1)
+_TLS = "this is TLS, and the proxy listens without it: let the client's base URL begin with http://"
+_NO_HTTP = "this is no request of HTTP/1.1"
+_LONG = f"a request's line and headers take at most {MAX_HEAD_BYTES} bytes here"
+_CHUNKS = "the request's body is not in chunks, as its Transfer-Encoding says it is (RFC 9112 7.1)"
 _HTTP2_REFUSAL = (
     SettingsFrame(0).serialize()
     + GoAwayFrame(
@@ -58,11 +65,29 @@ class ClientConnection(Connection, _http1.Http1Server):
 
     def read_headers(self, event: events.ConnectionEvent) -> layer.CommandGenerator[None]:
         """Read a request's head; one of HTTP/2 is refused in HTTP/2's own words (RFC 9113 3.4, 7)."""
-        if isinstance(event, events.DataReceived) and bytes(self.buf).startswith(_HTTP2_PREFACE):
-            yield commands.SendData(self.conn, _HTTP2_REFUSAL)
-            yield from self._linger()
+        if not isinstance(event, events.DataReceived):
+            yield from super().read_headers(event)
             return
-        yield from super().read_headers(event)
+        begin = self.begin_of_head()
+        if begin.startswith(_HTTP2_PREFACE):
+            yield from self._refuse(_HTTP2_REFUSAL)
+        elif begin and begin[0] not in _FIRST:  # no line may ever end what is no HTTP
+            yield from self._refuse(error_response(400, _TLS if begin.startswith(_HANDSHAKE) else _NO_HTTP))
+        else:
+            yield from super().read_headers(event)
+            if self.head_has_no_end():
+                yield from self._refuse(error_response(431, _LONG))
+
+    def with_a_word(
+        self, read: layer.CommandGenerator[None], event: events.Event
+    ) -> layer.CommandGenerator[None]:
+        """Answer 400 to chunks that are none; mitmproxy would close without a word."""
+        for command in read:
+            refused = isinstance(command, commands.CloseConnection) and not self.response
+            if refused and isinstance(event, events.DataReceived):
+                yield from self._refuse(error_response(400, _CHUNKS))
+            else:
+                yield command
 
     def wait(self, event: events.Event) -> layer.CommandGenerator[None]:
         """Wait for the answer; a client that only closed its sending side still gets it.
@@ -113,6 +138,10 @@ class ClientConnection(Connection, _http1.Http1Server):
         if ends or old:
             passed_on.headers.add("Connection", "close" if ends else "keep-alive")
         return passed_on
+
+    def _refuse(self, answer: bytes) -> layer.CommandGenerator[None]:
+        yield commands.SendData(self.conn, answer)
+        yield from self._linger()
 
     def _linger(self) -> layer.CommandGenerator[None]:
         """End what is sent, and read on for a while, so that the client can read the answer."""

@@ -15,6 +15,7 @@ _OF_ONE_HOP = frozenset(
 )
 # A Connection field may name any other; without these a message would be read otherwise than it was meant.
 _NEVER_DROPPED = frozenset({b"content-length", b"host", b"transfer-encoding"})
+_SPACED = bytes.maketrans(b"\r\n\0", b"   ")
 
 
 def for_the_next_hop[M: Message](message: M) -> M:
@@ -27,8 +28,13 @@ def for_the_next_hop[M: Message](message: M) -> M:
         for token in value.split(b",")
     }
     dropped = _OF_ONE_HOP | (named - _NEVER_DROPPED)
-    # A value folded onto a second line goes on in one (RFC 9112 5.2).
-    kept = [(name, value.replace(b"\r\n", b"")) for name, value in fields if name.lower() not in dropped]
+    # A value folded onto a second line goes on in one (RFC 9112 5.2); a CR or NUL alone, which others may
+    # take for a line's end, as a space (RFC 9110 5.5).
+    kept = [
+        (name, value.replace(b"\r\n", b"").translate(_SPACED))
+        for name, value in fields
+        if name.lower() not in dropped
+    ]
     # Message.copy() goes through its whole state, which takes longer than all the rest of passing it on.
     passed_on = copy.copy(message)
     passed_on.data = copy.copy(message.data)

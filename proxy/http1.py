@@ -36,6 +36,10 @@ _ADVICE = {
     "Connect call failed": "; is the server up that --upstream of this proxy names?",
 }
 _LAST_CHUNK = b"0\r\n"
+
+MAX_HEAD_BYTES = 2**20
+"""Of a head, of the trailers, or of a line between chunks: nobody sends more, but to fill the memory."""
+
 _TRAILERS: dict[type, type[RequestTrailers | ResponseTrailers]] = {
     RequestEndOfMessage: RequestTrailers,
     ResponseEndOfMessage: ResponseTrailers,
@@ -78,6 +82,8 @@ class _ChunkedBody(ChunkedReader):
 
     def __call__(self, buffer: ReceiveBuffer) -> h11.Data | h11.EndOfMessage | None:
         event = super().__call__(buffer)
+        if event is None and len(buffer) > MAX_HEAD_BYTES:
+            raise h11.RemoteProtocolError("a line between chunks, or the trailers, have no end")
         if not isinstance(event, h11.EndOfMessage) or not event.headers:
             return event
         self.trailers = Headers(event.headers.raw_items())
@@ -94,11 +100,34 @@ class Connection(_http1.Http1Connection):
 
     trailers_to_send: Headers | None = None
 
+    def begin_of_head(self) -> bytes:
+        """What has come of a head. Empty lines before it do not count (RFC 9112 2.2).
+
+        After one, mitmproxy would wait for more to come, though the head is there.
+        """
+        come = bytes(self.buf)
+        head = come.lstrip(b"\r\n")
+        if len(head) < len(come):
+            self.buf.maybe_extract_at_most(len(come) - len(head))
+        return head
+
+    def head_has_no_end(self) -> bool:
+        """Whether a head is not complete and already longer than any is."""
+        return self.state == self.read_headers and len(self.buf) > MAX_HEAD_BYTES
+
     def read_body(self, event: events.Event) -> layer.CommandGenerator[None]:
         """Read on in a body; its trailers come before its end."""
         reader = self.body_reader
         read = super().read_body(event)
-        return self._with_trailers(read, reader) if isinstance(reader, _ChunkedBody) else read
+        if not isinstance(reader, _ChunkedBody):
+            return read
+        return self._with_trailers(self.with_a_word(read, event), reader)
+
+    def with_a_word(
+        self, read: layer.CommandGenerator[None], _: events.Event
+    ) -> layer.CommandGenerator[None]:
+        """Tell the other end why its chunks are not taken, where it can be told."""
+        return read
 
     def _with_trailers(
         self, read: layer.CommandGenerator[None], reader: _ChunkedBody

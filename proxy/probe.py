@@ -20,6 +20,7 @@ from store.records import ServerFact
 METRICS = "/metrics"
 PROBE_PATHS = ("/version", "/v1/models", METRICS, "/props")
 TIMEOUT_SECONDS = 2.0
+WHOLE_ANSWER_SECONDS = 5.0
 MAX_ANSWER_BYTES = 4 * 2**20
 STARTED = b"process_start_time_seconds"
 """When the server's process began (prometheus_client process_collector.py)."""
@@ -46,7 +47,8 @@ class _Unled(urllib.request.HTTPRedirectHandler):
 def probe(
     upstream: str, paths: Sequence[str] = PROBE_PATHS, *, trust: ssl.SSLContext | None = None
 ) -> tuple[ServerFact, ...]:
-    """Ask all paths at once; never raises, and waits at most `TIMEOUT_SECONDS` for the next byte of each.
+    """Ask all paths at once; never raises, and waits at most `TIMEOUT_SECONDS` for the next byte of each,
+    and `WHOLE_ANSWER_SECONDS` for all.
 
     `trust` says whom to believe that an https upstream is the one.
     """
@@ -76,10 +78,20 @@ def _answer(url: str, trust: ssl.SSLContext | None) -> tuple[int, bytes]:
         # Past the proxies of the environment: the traffic itself goes past them as well.
         directly = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust), _Unled
         with urllib.request.build_opener(*directly).open(url, timeout=TIMEOUT_SECONDS) as answer:
-            return answer.status, answer.read(MAX_ANSWER_BYTES)
+            return answer.status, _read(answer)
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read(2000)
+
+
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    """Read what a server says; one that drips must hold up neither the proxy's start nor its end."""
+    until, body = time.monotonic() + WHOLE_ANSWER_SECONDS, b""
+    while len(body) < MAX_ANSWER_BYTES and (piece := answer.read1(MAX_ANSWER_BYTES - len(body))):
+        body += piece
+        if time.monotonic() > until:
+            raise TimeoutError(f"its answer took longer than {WHOLE_ANSWER_SECONDS:g} s")
+    return body
 
 
 def unreachable(facts: tuple[ServerFact, ...]) -> str | None:

@@ -16,9 +16,10 @@ from mitmproxy.proxy.layers.http._base import HttpEvent, ReceiveHttp
 from mitmproxy.proxy.layers.http._events import ErrorCode, RequestHeaders, ResponseProtocolError
 
 from proxy.hops import for_the_next_hop
-from proxy.http1 import Connection
+from proxy.http1 import MAX_HEAD_BYTES, Connection
 
 _INTERIM = re.compile(rb"HTTP/1\.[01] 1\d\d[ \r\n].*?\r?\n\r?\n", re.DOTALL)
+_LINE_END = re.compile(rb"\r?\n")
 # A frame's type is its fourth byte, and a server's first frame is SETTINGS (RFC 9113 3.4, 4.1, 6.5).
 _SETTINGS = re.compile(rb"...\x04", re.DOTALL)
 
@@ -46,13 +47,15 @@ class UpstreamConnection(Connection, _http1.Http1Client):
         mitmproxy takes the first head for the answer. A 100 is not the client's: mitmproxy has sent its own.
         """
         if isinstance(event, events.DataReceived) and self.request and self.stream_id is not None:
-            if bytes(self.buf)[:1] not in b"H\r\n":
+            begin = self.begin_of_head()
+            if begin[:1] not in b"H":
                 yield from self._refuse(f"the upstream does not speak HTTP/1.1 ({self._spoken()})")
                 return
-            while found := _INTERIM.match(bytes(self.buf)):
-                self.buf.maybe_extract_at_most(found.end())
+            read = 0
+            while found := _INTERIM.match(begin, read):
+                read = found.end()
                 try:
-                    response = http1.read_response_head(found[0].splitlines()[:-1])
+                    response = http1.read_response_head(_LINE_END.split(found[0])[:-2])
                 except ValueError as error:
                     yield from self._refuse(f"the upstream's interim answer cannot be read ({error})")
                     return
@@ -61,7 +64,12 @@ class UpstreamConnection(Connection, _http1.Http1Client):
                     return
                 if response.status_code != 100:
                     yield ReceiveHttp(Interim(self.stream_id, response))
+            self.buf.maybe_extract_at_most(read)
         yield from super().read_headers(event)
+        if self.stream_id is not None and self.head_has_no_end():
+            yield from self._refuse(
+                f"the head of the upstream's answer is longer than {MAX_HEAD_BYTES} bytes"
+            )
 
     def _spoken(self) -> str:
         begin = bytes(self.buf)[:20]

@@ -5,8 +5,10 @@ It knows no table but the one of applied migrations.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +62,7 @@ def open_for_writing(target: str) -> Engine:
     path = sqlite_path(target)
     if path is None:
         return _other_engine(target)
+    _require_file(path)
     try:
         # Before SQLite does: it would follow the umask. WAL and SHM files take over this mode.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), MODE)
@@ -115,6 +118,7 @@ def open_for_reading(target: str) -> Engine:
         raise CaptureError(f"there is no capture at {path}; check the path, or start the proxy to make one")
     if path.is_dir():
         raise CaptureError(f"{path} is a folder; give the path of the capture file inside it")
+    _require_file(path)
     try:
         _require_sqlite(path)
     except PermissionError as error:
@@ -222,6 +226,14 @@ def shown(target: str) -> str:
         return make_url(target).render_as_string(hide_password=True)
     except ArgumentError:
         return target.partition("://")[0] + "://…"
+
+
+def _require_file(path: Path) -> None:
+    """Refuse a pipe or a device before it is opened: a pipe would wait for somebody at its other end."""
+    with contextlib.suppress(OSError):  # what cannot be looked at is for whoever opens it to explain
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise CaptureError(f"{path} is a pipe or a device, and a capture is a file; give another path")
 
 
 def _require_sqlite(path: Path) -> None:
