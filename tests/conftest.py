@@ -106,12 +106,13 @@ def running(*command: str, within: tuple[str, ...] = ()) -> Iterator[Running]:
 
 
 def _announced(stderr: IO[str]) -> tuple[str, str]:
-    before: list[str] = []
-    for line in stderr:
-        if ANNOUNCEMENT in line:
-            return line.partition(ANNOUNCEMENT)[2].strip(), "".join(before)
-        before.append(line)
-    raise RuntimeError(f"the server ended before it listened: {''.join(before)}")
+    said = b""
+    # Byte by byte: what is read ahead into a buffer is lost to whoever reads on.
+    while byte := os.read(stderr.fileno(), 1):
+        said += byte
+        if byte == b"\n" and ANNOUNCEMENT in (line := said.decode().splitlines()[-1]):
+            return line.partition(ANNOUNCEMENT)[2].strip(), said.decode().removesuffix(f"{line}\n")
+    raise RuntimeError(f"the server ended before it listened: {said.decode()}")
 
 
 @contextmanager

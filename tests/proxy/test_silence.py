@@ -32,7 +32,7 @@ def impatient_proxy(upstream: str, folder: Path, seconds: float) -> Iterator[Run
 def test_a_proxy_that_nobody_asks_says_once_where_clients_read_their_base_url(
     upstream: str, tmp_path: Path
 ) -> None:
-    with impatient_proxy(upstream, tmp_path, 0.2) as proxy:
+    with impatient_proxy(upstream, tmp_path, 1) as proxy:
         assert proxy.speaks()
         time.sleep(0.5)  # for a second time, if there were one
         assert proxy.stop() == 0
