@@ -35,13 +35,13 @@ class Watch:
         self._up = False
         self._ended = 0  # exchanges, and how many of them the newest look came after
         self._looked_at = 0
-        self._trouble = asyncio.Event()
+        self._surprise = asyncio.Event()
 
     def passed(self, *, broken: bool) -> None:
         """An exchange has ended; `broken`: not by the client's will."""
         self._ended += 1
-        if broken:
-            self._trouble.set()
+        if broken == self._up:  # as it was not thought to be
+            self._surprise.set()
 
     async def introduce(self) -> None:
         """Ask everything once; a word to the user where it does not answer."""
@@ -55,16 +55,15 @@ class Watch:
     async def go_on(self) -> None:
         """Watch until cancelled."""
         while True:
-            if not self._up:
-                await asyncio.sleep(ASK_AGAIN_SECONDS)
-                await self._ask_all(again=True)
-                continue
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._trouble.wait(), LOOK_SECONDS)
-            self._trouble.clear()
-            if self._looked_at < self._ended:
+                patience = LOOK_SECONDS if self._up else ASK_AGAIN_SECONDS
+                await asyncio.wait_for(self._surprise.wait(), patience)
+            self._surprise.clear()
+            if not self._up:
+                await self._ask_all(again=True)
+            elif self._looked_at < self._ended:
                 await self._look()
-                await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def conclude(self) -> None:
         """The counters after the last exchange."""

@@ -195,3 +195,21 @@ def test_a_server_that_went_away_is_asked_everything_when_it_is_back(
     kept = watched(upstream.url, away)
     assert [fact.status for fact in kept.facts[len(PROBE_PATHS) :]] == [None, 200, 200, 200, 200]
     assert kept.paths[len(PROBE_PATHS) + 1 :] == list(PROBE_PATHS)
+
+
+def test_a_server_that_answers_before_it_is_asked_again_is_asked_at_once(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first run may be over before the next question: then nobody would know of a restart."""
+    monkeypatch.setattr(watch, "ASK_AGAIN_SECONDS", 60.0)
+
+    async def late(made: Watch, kept: Kept) -> None:
+        made.passed(broken=True)  # refused: nothing new
+        await asyncio.sleep(0.3)
+        assert len(kept.facts) == len(PROBE_PATHS)
+        made.url = upstream.url
+        made.passed(broken=False)
+        await until(lambda: len(kept.facts) == 2 * len(PROBE_PATHS))
+
+    kept = watched("http://127.0.0.1:9", late)
+    assert {fact.status for fact in kept.facts[len(PROBE_PATHS) :]} == {200}
