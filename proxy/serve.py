@@ -168,6 +168,8 @@ class _Proxy:
         layers.install()
         host, port = self.listen
         master = Master(options.Options(confdir=confdir))
+        # mitmproxy would go through all addons once more for its user interfaces, and there are none.
+        master.addons.handle_lifecycle = master.addons.trigger_event  # type: ignore[method-assign]
         servers = proxyserver.Proxyserver()
         master.addons.add(servers, Hooks(Sockets(servers), self.gate, self.addon, self.silence))
         if self.upstream.is_tls:
