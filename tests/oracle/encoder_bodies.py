@@ -64,18 +64,21 @@ TWO_CALLS = said(
 )
 
 
-def _chats() -> dict[str, Body]:
-    history = [
-        said("system", "Be brief."),
-        ASK,
-        said("assistant", "Cold.", reasoning="It is winter."),
-        said("user", "And now?"),
-    ]
-    turn = [ASK, CALLED, RESULT]
-    odd = (
-        '{"n": 1.0, "e": 1e3, "big": 12345678901234567890, "u": "\\u00e9",'
-        ' "t": true, "z": null, "l": [1,{"k":"v"}], "o": {}}'
-    )
+HISTORY = [
+    said("system", "Be brief."),
+    ASK,
+    said("assistant", "Cold.", reasoning="It is winter."),
+    said("user", "And now?"),
+]
+TURN = [ASK, CALLED, RESULT]
+ODD = (
+    '{"n": 1.0, "e": 1e3, "big": 12345678901234567890, "u": "\\u00e9",'
+    ' "t": true, "z": null, "l": [1,{"k":"v"}], "o": {}}'
+)
+
+
+def _conversations() -> dict[str, Body]:
+    """Who speaks, and in which order."""
     return {
         "one question": {"messages": [said("user", "Hello")]},
         "a system message": {"messages": [said("system", "You are kind."), said("user", "Hello")]},
@@ -88,8 +91,8 @@ def _chats() -> dict[str, Body]:
             "messages": [said("user", "b"), said("system", "c"), said("assistant", "d"), said("user", "e")]
         },
         "only a system message": {"messages": [said("system", "c")]},
-        "history with reasoning": {"messages": history},
-        "history with reasoning and tools": {"messages": history, "tools": [WEATHER]},
+        "history with reasoning": {"messages": HISTORY},
+        "history with reasoning and tools": {"messages": HISTORY, "tools": [WEATHER]},
         "reasoning_content": {
             "messages": [ASK, said("assistant", "x", reasoning_content="y"), said("user", "z")],
             "tools": [CLOCK],
@@ -113,6 +116,12 @@ def _chats() -> dict[str, Body]:
             "messages": [said("user", "a"), said("user", parts("b", "c")), said("user", "")]
         },
         "an empty question": {"messages": [said("user", "")]},
+    }
+
+
+def _tools() -> dict[str, Body]:
+    """Tools, calls and their results."""
+    return {
         "tools": {"messages": [ASK], "tools": [WEATHER, CLOCK, EXTRA]},
         "tools and a system message": {"messages": [said("system", "S"), ASK], "tools": [WEATHER]},
         "tools and a later system message": {
@@ -120,16 +129,16 @@ def _chats() -> dict[str, Body]:
             "tools": [WEATHER],
         },
         "tools, choice none": {"messages": [ASK], "tools": [WEATHER], "tool_choice": "none"},
-        "a call and its result": {"messages": turn, "tools": [WEATHER]},
-        "a call and its result, tools not given": {"messages": turn},
+        "a call and its result": {"messages": TURN, "tools": [WEATHER]},
+        "a call and its result, tools not given": {"messages": TURN},
         "a call answered": {
-            "messages": [*turn, said("assistant", "12 degrees.", reasoning="simple"), said("user", "Thanks")],
+            "messages": [*TURN, said("assistant", "12 degrees.", reasoning="simple"), said("user", "Thanks")],
             "tools": [WEATHER],
         },
         "a call answered, tools not given": {
-            "messages": [*turn, said("assistant", "12 degrees.", reasoning="simple"), said("user", "Thanks")]
+            "messages": [*TURN, said("assistant", "12 degrees.", reasoning="simple"), said("user", "Thanks")]
         },
-        "a result and text": {"messages": [*turn, said("user", "and tomorrow?")], "tools": [WEATHER]},
+        "a result and text": {"messages": [*TURN, said("user", "and tomorrow?")], "tools": [WEATHER]},
         "results out of order": {
             "messages": [
                 ASK,
@@ -164,8 +173,14 @@ def _chats() -> dict[str, Body]:
             "messages": [ASK, CALLED, said("tool", parts("a", "", "b"), tool_call_id="c1")]
         },
         "an empty result": {"messages": [ASK, CALLED, said("tool", "", tool_call_id="c1")]},
+    }
+
+
+def _contents() -> dict[str, Body]:
+    """What arguments and answers hold."""
+    return {
         "arguments of every kind": {
-            "messages": [ASK, said("assistant", "", tool_calls=[call("f", odd)]), RESULT]
+            "messages": [ASK, said("assistant", "", tool_calls=[call("f", ODD)]), RESULT]
         },
         "arguments that are no object": {
             "messages": [
@@ -207,6 +222,12 @@ def _chats() -> dict[str, Body]:
                 said("user", SPECIAL),
             ]
         },
+    }
+
+
+def _other_roles() -> dict[str, Body]:
+    """Developer messages, reminders, and roles that there are not."""
+    return {
         "a developer message": {"messages": [said("developer", "Do."), ASK]},
         "a developer message last": {"messages": [ASK, said("developer", "Do.")]},
         "a developer message alone": {"messages": [said("developer", parts("Do.", "Now."))]},
@@ -244,6 +265,12 @@ def _chats() -> dict[str, Body]:
         },
         "an unknown role": {"messages": [said("critic", "hm"), ASK]},
         "an unknown role last": {"messages": [ASK, said("critic", "hm")]},
+    }
+
+
+def _tasks() -> dict[str, Body]:
+    """Tasks, and what some clients add."""
+    return {
         "task title": {"messages": [ASK, said("assistant", "a"), said("user", "b", task="title")]},
         "task action": {"messages": [said("user", "b", task="action")]},
         "task answered": {
@@ -266,19 +293,25 @@ def _chats() -> dict[str, Body]:
             ]
         },
         "a billing line": {"messages": [said("system", "x-anthropic-billing-header: cch=1\nBe kind."), ASK]},
+    }
+
+
+def _settings() -> dict[str, Body]:
+    """What a request sets for the whole conversation."""
+    return {
         **{
-            f"effort {e}": {"messages": history, "reasoning_effort": e}
+            f"effort {e}": {"messages": HISTORY, "reasoning_effort": e}
             for e in ("none", "minimal", "low", "medium", "high", "xhigh", "max")
         },
-        "thinking off": {"messages": history, "chat_template_kwargs": {"thinking": False}},
-        "thinking on": {"messages": history, "chat_template_kwargs": {"thinking": True}},
+        "thinking off": {"messages": HISTORY, "chat_template_kwargs": {"thinking": False}},
+        "thinking on": {"messages": HISTORY, "chat_template_kwargs": {"thinking": True}},
         "thinking on, tools": {
-            "messages": [*turn, said("assistant", "x", reasoning="y"), said("user", "z")],
+            "messages": [*TURN, said("assistant", "x", reasoning="y"), said("user", "z")],
             "tools": [WEATHER],
             "chat_template_kwargs": {"thinking": True},
         },
         "thinking on, result last": {
-            "messages": turn,
+            "messages": TURN,
             "tools": [WEATHER],
             "chat_template_kwargs": {"enable_thinking": True},
         },
@@ -291,36 +324,40 @@ def _chats() -> dict[str, Body]:
             "chat_template_kwargs": {"thinking": True},
         },
         "thinking off, enable on": {
-            "messages": history,
+            "messages": HISTORY,
             "chat_template_kwargs": {"thinking": False, "enable_thinking": True},
         },
         "thinking off, effort high": {
-            "messages": history,
+            "messages": HISTORY,
             "reasoning_effort": "high",
             "chat_template_kwargs": {"thinking": False},
         },
         "enable off, effort high": {
-            "messages": history,
+            "messages": HISTORY,
             "reasoning_effort": "high",
             "chat_template_kwargs": {"enable_thinking": False},
         },
-        "effort in kwargs": {"messages": history, "chat_template_kwargs": {"reasoning_effort": "max"}},
-        "keep reasoning": {"messages": history, "chat_template_kwargs": {"drop_thinking": False}},
+        "effort in kwargs": {"messages": HISTORY, "chat_template_kwargs": {"reasoning_effort": "max"}},
+        "keep reasoning": {"messages": HISTORY, "chat_template_kwargs": {"drop_thinking": False}},
         "keep reasoning, no thinking": {
-            "messages": history,
+            "messages": HISTORY,
             "chat_template_kwargs": {"drop_thinking": False, "thinking": False},
         },
-        "special tokens added": {"messages": history, "add_special_tokens": True},
+        "special tokens added": {"messages": HISTORY, "add_special_tokens": True},
         "tools in kwargs": {"messages": [ASK], "chat_template_kwargs": {"tools": [CLOCK]}},
     }
 
 
-def _others() -> list[Case]:
+def _chats() -> dict[str, Body]:
+    groups = _conversations, _tools, _contents, _other_roles, _tasks, _settings
+    return {name: body for group in groups for name, body in group().items()}
+
+
+def _messages_bodies() -> dict[str, Body]:
     tool = {"name": "get_weather", "description": "W", "input_schema": WEATHER["function"]["parameters"]}
-    flat = {"type": "function", **WEATHER["function"]}
     used = {"type": "tool_use", "id": "t1", "name": "get_weather", "input": {"city": "Kyiv é"}}
     back = {"type": "tool_result", "tool_use_id": "t1", "content": parts("1", "2")}
-    anthropic: dict[str, Body] = {
+    return {
         "one question": {"messages": [said("user", "Hello")]},
         "system blocks": {"system": parts("A", "B"), "messages": [said("user", parts("c", "d"))]},
         "tool use": {
@@ -339,7 +376,11 @@ def _others() -> list[Case]:
         "effort": {"messages": [ASK], "output_config": {"effort": "max"}},
         "a prefill": {"messages": [ASK, said("assistant", "It is")]},
     }
-    responses: dict[str, Body] = {
+
+
+def _responses_bodies() -> dict[str, Body]:
+    flat = {"type": "function", **WEATHER["function"]}
+    return {
         "text": {"input": "Hello"},
         "instructions and effort": {
             "instructions": "Be kind.",
@@ -366,17 +407,23 @@ def _others() -> list[Case]:
             ],
         },
     }
-    raw: dict[str, Body] = {
+
+
+def _completions_bodies() -> dict[str, Body]:
+    return {
         "text": {"prompt": "Once upon <｜User｜> a time"},
         "text without special tokens": {"prompt": "Once", "add_special_tokens": False},
         "a suffix": {"prompt": "def f(", "suffix": "):\n  pass"},
         "an empty suffix": {"prompt": "def f(", "suffix": ""},
         "prompts with a suffix": {"prompt": ["a", "b"], "suffix": "c"},
     }
+
+
+def _others() -> list[Case]:
     return [
-        *((name, MESSAGES, {"max_tokens": 5, **body}) for name, body in anthropic.items()),
-        *((name, RESPONSES, body) for name, body in responses.items()),
-        *((name, COMPLETIONS, body) for name, body in raw.items()),
+        *((name, MESSAGES, {"max_tokens": 5, **body}) for name, body in _messages_bodies().items()),
+        *((name, RESPONSES, body) for name, body in _responses_bodies().items()),
+        *((name, COMPLETIONS, body) for name, body in _completions_bodies().items()),
     ]
 
 
