@@ -17,9 +17,8 @@ from analyzer.sealing_process import SealingProcess
 from proxy.recorder import QUEUE_BYTES, Recorder
 from samples.big_session import big_session
 from store.db import Capture
-from store.records import RequestSeen, ResponseSeen
 from tests.bench.rounds import Line
-from tests.bench.sessions import CHAT
+from tests.bench.sessions import request_seen, response_seen
 
 AGENTS = 8
 EVERY = 3
@@ -44,31 +43,9 @@ class _Run:
         for turn, (body, stream) in enumerate(list(big_session())[::EVERY]):
             mine = body.replace(b'"content":"', b'"content":"%d: ' % number)
             key, started_at = f"{turn}.{number}", time.perf_counter()
-            self.recorder.put(
-                RequestSeen(
-                    key=key,
-                    started_at_ns=time.time_ns(),
-                    method="POST",
-                    path=CHAT,
-                    query="",
-                    headers=(),
-                    body=mine,
-                )
-            )
+            self.recorder.put(request_seen(key, time.time_ns(), mine))
             time.sleep(max(0.0, started_at + TURN_SECONDS - time.perf_counter()))
-            self.recorder.put(
-                ResponseSeen(
-                    key=key,
-                    status=200,
-                    headers=(("content-type", "text/event-stream"),),
-                    body=stream,
-                    chunks=(),
-                    ttft_ns=10**7,
-                    duration_ns=10**9,
-                    ended="complete",
-                    error=None,
-                )
-            )
+            self.recorder.put(response_seen(key, stream))
             with self.lock:
                 self.sent, self.sent_bytes = self.sent + 1, self.sent_bytes + len(mine)
                 self.waiting.append(QUEUE_BYTES - self.recorder.room)

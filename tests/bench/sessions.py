@@ -50,21 +50,29 @@ def make_capture(path: Path, sessions: int = 1) -> list[bytes]:
 
 def save(capture: Capture, key: str, at_ns: int, body: bytes, stream: bytes) -> None:
     """Store one request and its answer."""
-    capture.save_request(
-        RequestSeen(key=key, started_at_ns=at_ns, method="POST", path=CHAT, query="", headers=(), body=body)
+    capture.save_request(request_seen(key, at_ns, body))
+    capture.save_response(response_seen(key, stream))
+
+
+def request_seen(key: str, at_ns: int, body: bytes) -> RequestSeen:
+    """A chat request as the proxy sees it."""
+    return RequestSeen(
+        key=key, started_at_ns=at_ns, method="POST", path=CHAT, query="", headers=(), body=body
     )
-    capture.save_response(
-        ResponseSeen(
-            key=key,
-            status=200,
-            headers=(("content-type", "text/event-stream"),),
-            body=stream,
-            chunks=(),
-            ttft_ns=10**7,
-            duration_ns=10**8,
-            ended="complete",
-            error=None,
-        )
+
+
+def response_seen(key: str, stream: bytes) -> ResponseSeen:
+    """Its answer, an event stream that came to its end in a tenth of a second."""
+    return ResponseSeen(
+        key=key,
+        status=200,
+        headers=(("content-type", "text/event-stream"),),
+        body=stream,
+        chunks=(),
+        ttft_ns=10**7,
+        duration_ns=10**8,
+        ended="complete",
+        error=None,
     )
 
 
